@@ -1,0 +1,1 @@
+"""The types, errors and plugin contracts every room shares. Standard library only."""

@@ -1,0 +1,51 @@
+"""The plugin contracts (design: "Plugin contracts"). Entry-point groups carry the same names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from ehrqa_cli.contracts.types import LinkedQuestion, Limits, Query, Result
+
+
+class Database(ABC):
+    """An EHR, open for reading only (group ``ehrqa.database``)."""
+
+    dialect: ClassVar[str]
+
+    @abstractmethod
+    def schema(self) -> Mapping[str, Sequence[str]]:
+        """Table name to column names, as the database spells them."""
+
+    @abstractmethod
+    def execute(self, sql: str, limits: Limits | None = None) -> Result:
+        """Run one SELECT. Raises Refused, LimitExceeded, Cancelled or DatabaseError."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """End the running query from another thread; it raises Cancelled there."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A short text that changes when the data do."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class Text2Sql(ABC):
+    """A text-to-SQL model (group ``ehrqa.text2sql``). No query at all means it abstains."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def generate(
+        self, question: LinkedQuestion, on_token: Callable[[str], None] | None = None
+    ) -> list[Query]:
+        """Scored queries, best first. Raises ModelError."""
+
+    @abstractmethod
+    def provenance(self) -> Mapping[str, str]:
+        """Model id, file hash and versions, enough to repeat the answer."""

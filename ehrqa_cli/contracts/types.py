@@ -1,0 +1,146 @@
+"""The values that flow along the path of a question (design: "Types that flow").
+
+All are frozen dataclasses of plain values, so that an answer can be written down,
+compared and repeated. Times are ISO text ``YYYY-MM-DD HH:MM:SS``, as EHRSQL stores them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+Scalar = str | int | float | None
+Row = tuple[Scalar, ...]
+
+
+class Scope(str, Enum):
+    """Question scope by modality (EHRXQA section 3)."""
+
+    TABLE = "table"
+    IMAGE = "image"
+    IMAGE_TABLE = "image+table"
+    NOTE = "note"
+
+
+class PatientScope(str, Enum):
+    """Question scope by patients (EHRXQA section 3)."""
+
+    NONE = "none"
+    SINGLE = "single"
+    GROUP = "group"
+
+
+class Status(str, Enum):
+    """How an answer ended. Declining is ``abstained``; ``failed`` is for faults."""
+
+    ANSWERED = "answered"
+    ABSTAINED = "abstained"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as the user gave it. ``as_of`` binds ``current_time``."""
+
+    text: str
+    id: str | None = None
+    patient_id: int | None = None
+    study_id: int | None = None
+    images: tuple[str, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
+    as_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A span of the question tied to a typed value.
+
+    ``start`` and ``end`` are character offsets into the question; ``types`` are the kinds of
+    value the text can be (more than one when it is ambiguous, e.g. a drug and an intake);
+    ``value`` is what the database calls it; ``how`` says how it was found (exact, synonym,
+    fuzzy, number, date, ...); ``quality`` is 1.0 for an exact match.
+    """
+
+    start: int
+    end: int
+    types: tuple[str, ...]
+    value: Scalar
+    how: str = "exact"
+    quality: float = 1.0
+
+
+@dataclass(frozen=True)
+class LinkedQuestion:
+    """A question with its links in order of appearance and the text the model reads.
+
+    ``text`` has every link replaced by ``<type>#k`` (several types: ``<a><b>#k``), k from 1.
+    ``unknown`` are spans that look like values but exist nowhere in this database,
+    as (kind, text), e.g. ("pat", "28447").
+    """
+
+    question: str
+    text: str
+    links: tuple[Link, ...]
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a text-to-SQL model wrote: NeuralSQL, or a logical form to be compiled into it.
+
+    ``scores`` are measured numbers by name (natural logarithms where they are probabilities),
+    for instance ``max_entropy`` (nats), ``mean_logprob`` and ``grammar_mass``.
+    """
+
+    neuralsql: str | None
+    logical_form: str | None = None
+    tokens: tuple[str, ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on one database query; ``seconds`` of wall time, ``rows`` returned, ``length`` bytes."""
+
+    seconds: float = 10.0
+    rows: int = 1000
+    length: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows of one query. ``elapsed`` is in seconds; ``truncated`` when ``Limits.rows`` cut it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    truncated: bool = False
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer with its evidence; the JSON of ``ask --json`` is made from exactly this."""
+
+    question: Question
+    status: Status
+    scope: Scope = Scope.TABLE
+    patient_scope: PatientScope = PatientScope.NONE
+    text: str = ""
+    value: Any = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    truncated: bool = False
+    choice: str | None = None
+    confidence: float | None = None
+    reason_kind: str | None = None
+    reason: str | None = None
+    logical_form: str | None = None
+    description: str | None = None
+    neuralsql: str | None = None
+    executed_sql: str | None = None
+    evidence: tuple[dict[str, Any], ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, str] | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
