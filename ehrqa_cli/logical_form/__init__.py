@@ -1,0 +1,45 @@
+"""The logical form over clinical events: grammar, parser, decoding machine, description, compiler.
+
+Pure: no database, no model, no third-party import (design: "Logical form").
+"""
+
+from ehrqa_cli.logical_form.form import (
+    Abstain,
+    Combine,
+    Event,
+    Filter,
+    Form,
+    Items,
+    Lit,
+    Ref,
+    Select,
+    print_form,
+)
+from ehrqa_cli.logical_form.grammar import LEXEMES, REFS, TYPES
+from ehrqa_cli.logical_form.links import bind, refer, used_links
+from ehrqa_cli.logical_form.machine import EOS, Machine
+from ehrqa_cli.logical_form.normalise import normalise
+from ehrqa_cli.logical_form.parse import parse
+
+__all__ = [
+    "EOS",
+    "LEXEMES",
+    "REFS",
+    "TYPES",
+    "Abstain",
+    "Combine",
+    "Event",
+    "Filter",
+    "Form",
+    "Items",
+    "Lit",
+    "Machine",
+    "Ref",
+    "Select",
+    "bind",
+    "normalise",
+    "parse",
+    "print_form",
+    "refer",
+    "used_links",
+]

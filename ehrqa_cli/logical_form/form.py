@@ -1,0 +1,248 @@
+"""The logical form as a tree, and its printed form.
+
+A form is a ``Select`` or a ``Combine`` of two forms. Arguments are references to linked values
+(``Ref``) until they are bound, literals (``Lit``) afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Union
+
+from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A reference ``#n`` to the n-th linked value of the question, counted from 1."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class Lit:
+    """A value itself: text, or a number."""
+
+    value: str | int | float
+
+
+Arg = Ref | Lit
+
+
+@dataclass(frozen=True)
+class Items:
+    """One or more values joined by or/and/not: ``ops[i]`` stands before ``args[i + 1]``."""
+
+    args: tuple[Arg, ...]
+    ops: tuple[str, ...] = ()
+
+
+ABNORMALITY = Items((Lit("abnormality"),), ("*",))
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One filter of an event; which fields are set follows from its FilterSpec."""
+
+    name: str
+    args: tuple[Arg, ...] = ()
+    event: Event | None = None
+    window: str | None = None
+    which: str | None = None
+    items: Items | None = None
+    places: Items | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Events of one kind, filtered, and possibly one of them by order."""
+
+    kind: str
+    order: str | None = None
+    extreme: str | None = None
+    items: Items | None = None
+    filters: tuple[Filter, ...] = ()
+    places: Items | None = None
+    comparison: str | None = None
+    of: Event | None = None
+    than: Event | str | None = None
+
+    def get(self, *names: str) -> Filter | None:
+        """The first filter with one of these names, or None."""
+        return next((f for f in self.filters if f.name in names), None)
+
+    def without(self, *names: str) -> Event:
+        """The same event less the filters of these names."""
+        return replace(self, filters=tuple(f for f in self.filters if f.name not in names))
+
+
+@dataclass(frozen=True)
+class Select:
+    """A head asked of an event. ``per`` is one of the periods or None."""
+
+    head: str
+    event: Event
+    args: tuple[Arg, ...] = ()
+    per: str | None = None
+
+
+@dataclass(frozen=True)
+class Combine:
+    """Two forms joined by an operation."""
+
+    op: str
+    left: Form
+    right: Form
+
+
+@dataclass(frozen=True)
+class Abstain:
+    """The model's own refusal to answer."""
+
+
+Form = Union[Select, Combine, Abstain]
+
+
+def print_form(form: Form) -> str:
+    """The form as text, words separated by one space; ``parse`` reads it back identically."""
+    return " ".join(_form_words(form))
+
+
+def _form_words(form: Form) -> Iterator[str]:
+    if isinstance(form, Abstain):
+        yield "abstain"
+        return
+    if isinstance(form, Combine):
+        yield from ("(", *_form_words(form.left), ")", form.op)
+        yield from ("(", *_form_words(form.right), ")")
+        return
+    yield form.head
+    yield from (print_arg(a) for a in form.args)
+    if form.per:
+        yield form.per
+    yield from _event_words(form.event)
+
+
+def print_arg(arg: Arg) -> str:
+    """``#n`` for a reference, JSON for a literal."""
+    if isinstance(arg, Ref):
+        return f"#{arg.n}"
+    return json.dumps(arg.value, ensure_ascii=False)
+
+
+def _item_words(items: Items) -> Iterator[str]:
+    if items == ABNORMALITY:
+        yield "abnormality"
+        return
+    yield print_arg(items.args[0])
+    for op, arg in zip(items.ops, items.args[1:], strict=True):
+        yield from (op, print_arg(arg))
+
+
+def _finding_words(items: Items | None, places: Items | None) -> Iterator[str]:
+    if items:
+        yield from _item_words(items)
+    if places:
+        yield "at"
+        yield from _item_words(places)
+
+
+def _event_words(event: Event) -> Iterator[str]:
+    yield from (w for w in (event.order, event.extreme, event.kind) if w)
+    yield from _finding_words(event.items, event.places)
+    if event.comparison:
+        yield event.comparison
+    if event.of:
+        yield from ("of", "(", *_event_words(event.of), ")")
+    if isinstance(event.than, Event):
+        yield from ("than", "(", *_event_words(event.than), ")")
+    elif event.than:
+        yield from ("than", event.than)
+    for item in event.filters:
+        yield from _filter_words(item)
+
+
+def _filter_words(item: Filter) -> Iterator[str]:
+    spec = FILTERS[item.name]
+    yield item.name
+    if spec.which and item.which:
+        yield item.which
+    if spec.finding:
+        yield from ("(", *_finding_words(item.items, item.places), ")")
+    if item.event:
+        yield from ("(", *_event_words(item.event), ")")
+    if item.window:
+        yield item.window
+    elif spec.at and item.args:
+        yield "at"
+    yield from (print_arg(a) for a in item.args)
+
+
+Mapper = Callable[[Arg, str], Arg]
+
+
+def map_args(form: Form, change: Mapper) -> Form:
+    """The form with ``change(argument, slot)`` in place of every argument, in printed order."""
+    if isinstance(form, Abstain):
+        return form
+    if isinstance(form, Combine):
+        return Combine(form.op, map_args(form.left, change), map_args(form.right, change))
+    slots = HEADS[form.head].args
+    args = tuple(change(a, s) for a, s in zip(form.args, slots, strict=True))
+    return Select(form.head, _map_event(form.event, change), args, form.per)
+
+
+def _map_items(items: Items | None, slot: str, change: Mapper) -> Items | None:
+    if items is None or items == ABNORMALITY:
+        return items
+    return Items(tuple(change(a, slot) for a in items.args), items.ops)
+
+
+def _map_event(event: Event, change: Mapper) -> Event:
+    slot = "FINDING" if event.kind == "finding" else KINDS[event.kind].item or ""
+    return replace(
+        event,
+        items=_map_items(event.items, slot, change),
+        places=_map_items(event.places, "PLACE", change),
+        of=_map_event(event.of, change) if event.of else None,
+        than=_map_event(event.than, change) if isinstance(event.than, Event) else event.than,
+        filters=tuple(_map_filter(f, change) for f in event.filters),
+    )
+
+
+def filter_slots(item: Filter) -> tuple[str, ...]:
+    """The slots of a filter's arguments."""
+    spec = FILTERS[item.name]
+    if item.window == "within":
+        return ("DUR",)
+    if spec.at and item.args:
+        return ("AT",)
+    return spec.slots
+
+
+def _map_filter(item: Filter, change: Mapper) -> Filter:
+    event = _map_event(item.event, change) if item.event else None
+    items = _map_items(item.items, "FINDING", change)
+    places = _map_items(item.places, "PLACE", change)
+    args = tuple(change(a, s) for a, s in zip(item.args, filter_slots(item), strict=True))
+    return replace(item, event=event, items=items, places=places, args=args)
+
+
+def selects(form: Form) -> Iterator[Select]:
+    """The selects of a form, left to right."""
+    if isinstance(form, Select):
+        yield form
+    elif isinstance(form, Combine):
+        yield from selects(form.left)
+        yield from selects(form.right)
+
+
+def events(event: Event) -> Iterator[Event]:
+    """An event and every event inside it."""
+    yield event
+    inner = [event.of, event.than, *(f.event for f in event.filters)]
+    for other in inner:
+        if isinstance(other, Event):
+            yield from events(other)

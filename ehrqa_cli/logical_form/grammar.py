@@ -1,0 +1,227 @@
+"""The words of the logical form and where each may stand, as tables.
+
+Everything else in this room (parser, printer, decoding machine, description) reads these tables, so
+that a construct is added in one place. docs/logical-form.md is the same for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REFS = tuple(f"#{k}" for k in range(1, 17))
+INTS = tuple(str(k) for k in range(1, 11))
+
+# Types of a reference, in the one fixed order in which several are written.
+TYPES = (
+    *("pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp"),
+    *("drug", "lab", "dx", "proc", "intake", "output", "vital", "specimen", "mtest", "organism"),
+    *("careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"),
+    *("abbrev", "attr", "obj", "cat"),
+)
+
+# What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
+SLOTS: dict[str, tuple[str, ...]] = {
+    "N": ("num",),
+    "V": ("num",),
+    "DUR": ("dur",),
+    "DATE": ("year", "ym", "ymd", "stamp"),
+    "AT": ("num", "md"),
+    "FINDING": ("attr", "cat"),
+    "PLACE": ("obj",),
+    "AGED": ("agegrp",),
+    **{t: (t,) for t in TYPES},
+}
+INT_SLOTS = frozenset({"N"})
+
+ORDERS = ("first", "second", "third", "last", "second_last")
+EXTREMES = ("highest", "lowest")
+WHICH = ("first", "second", "third", "last", "second_last", "current")
+OPS = ("minus", "less", "greater", "equal", "except", "union", "intersect", "and", "or")
+PERIODS = ("per_day", "per_month", "per_year")
+WINDOWS = ("samevisit", "sameday", "samemonth", "sametime", "sameperiod", "within")
+COMPARISONS = ("still_present", "still_absent", "new", "resolved")
+ABSTAIN = "abstain"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event: the type of its item (None: it has none) and whether one must be given."""
+
+    item: str | None = None
+    required: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "person": Kind(),
+    "admission": Kind(),
+    "discharge": Kind(),
+    "icustay": Kind(),
+    "transfer": Kind("careunit"),
+    "dx": Kind("dx"),
+    "proc": Kind("proc"),
+    "rx": Kind("drug"),
+    "lab": Kind("lab"),
+    "vital": Kind("vital"),
+    "intake": Kind("intake"),
+    "output": Kind("output"),
+    "specimen": Kind("specimen"),
+    "mtest": Kind("mtest"),
+    "organism": Kind("organism"),
+    "bill": Kind(),
+    "death": Kind(),
+    "study": Kind("study"),
+    "item": Kind("abbrev", required=True),
+    "finding": Kind(),
+    "wide_heart": Kind(),
+    "wide_mediastinum": Kind(),
+}
+MICRO = ("specimen", "mtest", "organism")
+IMAGE = ("finding", "wide_heart", "wide_mediastinum")
+STAYS = ("admission", "icustay")
+NAMED = ("dx", "proc", "rx", "lab", "vital", "intake", "output", *MICRO, "transfer")
+MEASURED = ("lab", "vital", "rx", "intake", "output", "bill")
+TIMED = (
+    *("admission", "discharge", "icustay", "transfer", "dx", "proc", "rx", "lab", "vital"),
+    *("intake", "output", *MICRO, "bill", "death", "study"),
+)
+ADMISSION_HEADS = (
+    *("age", "insurance", "marital", "language", "admission_type"),
+    *("admission_location", "discharge_location"),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is asked: kinds it goes with, slots of its arguments, and what may follow it.
+
+    ``order``: order words may stand before the kind; ``extreme``: highest/lowest too;
+    ``per``: "" never, "may" or "must" be followed by one of PERIODS.
+    """
+
+    kinds: tuple[str, ...]
+    args: tuple[str, ...] = ()
+    order: bool = False
+    extreme: bool = False
+    per: str = ""
+
+
+_MEASURES = {h: Head(MEASURED, per="may") for h in ("sum", "avg", "max", "min")}
+_TOTALS = {h: Head(("bill",)) for h in ("avg_total", "max_total", "min_total")}
+_COUNTS = {h: Head(TIMED, per="must") for h in ("avg_count", "max_count", "min_count")}
+HEADS: dict[str, Head] = {
+    "value": Head(MEASURED, order=True, extreme=True),
+    "time": Head(TIMED, order=True, extreme=True),
+    "name": Head((*NAMED, "finding"), order=True, extreme=True),
+    "route": Head(("rx",), order=True),
+    "unit": Head(("rx", "lab", "vital", "intake", "output"), order=True),
+    **{h: Head(("admission",), order=True) for h in ADMISSION_HEADS},
+    "gender": Head(("person",)),
+    "birth": Head(("person",)),
+    "deathdate": Head(("person",)),
+    "careunit": Head(("transfer", "icustay"), order=True),
+    "length": Head(STAYS, order=True, extreme=True),
+    "days_since": Head(TIMED, order=True, extreme=True),
+    "hours_since": Head(TIMED, order=True, extreme=True),
+    "exists": Head((*TIMED, *IMAGE), order=True),
+    "none": Head((*TIMED, *IMAGE), order=True),
+    "count": Head((*TIMED, "finding")),
+    "count_patients": Head((*TIMED, "person")),
+    "count_visits": Head(TIMED),
+    "count_names": Head((*NAMED, "finding")),
+    "patients": Head((*TIMED, "person")),
+    **_MEASURES,
+    **_TOTALS,
+    **_COUNTS,
+    "top": Head(NAMED, ("N",)),
+    "top_mortality": Head(("dx",), ("N", "DUR")),
+    "survival": Head(("dx", "proc", "rx"), ("DUR",)),
+    "percentile": Head(("lab", "vital"), ("V",)),
+    "cost": Head(("dx", "proc", "rx", "lab")),
+    "expand": Head(("item",)),
+    "place": Head(("finding",)),
+    "view": Head(("study",), order=True),
+    "sex": Head(("study",), order=True),
+}
+
+
+@dataclass(frozen=True)
+class FilterSpec:
+    """A filter: ``slots`` of its arguments; ``event`` when an event in parentheses follows,
+    ``window`` when a window may follow that, ``which`` when one of WHICH follows,
+    ``finding`` when a finding in parentheses follows, ``at`` when ``at AT`` may follow."""
+
+    kinds: tuple[str, ...]
+    slots: tuple[str, ...] = ()
+    event: bool = False
+    window: bool = False
+    which: bool = False
+    finding: bool = False
+    at: bool = False
+
+
+_ALL = tuple(k for k in KINDS if k not in (*IMAGE, "item"))
+_EVENTS = tuple(k for k in _ALL if k not in ("person", "item"))
+_RELATION = {"event": True, "window": True}
+# The order of this table is the order in which filters are written.
+FILTERS: dict[str, FilterSpec] = {
+    "route": FilterSpec(("rx",), ("route",)),
+    "of_specimen": FilterSpec(MICRO, ("specimen",)),
+    "of_mtest": FilterSpec(MICRO, ("mtest",)),
+    "from": FilterSpec(("admission", "discharge"), ("admloc",)),
+    "type": FilterSpec(("admission", "discharge"), ("admtype",)),
+    "to": FilterSpec(("admission", "discharge"), ("dischloc",)),
+    "insured": FilterSpec(("admission", "discharge"), ("insurance",)),
+    "speaks": FilterSpec(("admission", "discharge"), ("language",)),
+    "status": FilterSpec(("admission", "discharge"), ("marital",)),
+    "over": FilterSpec((*MEASURED, *STAYS), ("V",)),
+    "under": FilterSpec((*MEASURED, *STAYS), ("V",)),
+    "atleast": FilterSpec((*MEASURED, *STAYS), ("V",)),
+    "atmost": FilterSpec((*MEASURED, *STAYS), ("V",)),
+    "abnormal": FilterSpec(("lab", "vital")),
+    "high": FilterSpec(("lab", "vital")),
+    "low": FilterSpec(("lab", "vital")),
+    "showing": FilterSpec(("study",), finding=True),
+    "patient": FilterSpec(_ALL, ("pat",)),
+    "peers": FilterSpec(("lab", "vital")),
+    "female": FilterSpec(_ALL),
+    "male": FilterSpec(_ALL),
+    "aged": FilterSpec(_ALL, ("AGED",)),
+    "older": FilterSpec(_ALL, ("V",)),
+    "younger": FilterSpec(_ALL, ("V",)),
+    "current": FilterSpec(STAYS),
+    "after": FilterSpec(_EVENTS, **_RELATION),
+    "before": FilterSpec(_EVENTS, **_RELATION),
+    "with": FilterSpec(_EVENTS, **_RELATION),
+    "without": FilterSpec((*_EVENTS, "person"), **_RELATION),
+    "notfollowed": FilterSpec(_EVENTS, **_RELATION),
+    "involving": FilterSpec((*_EVENTS, "person"), event=True),
+    "followed": FilterSpec(("dx", "proc", "rx"), event=True),
+    "visit": FilterSpec(_EVENTS, which=True),
+    "icu": FilterSpec(_EVENTS, which=True),
+    "in": FilterSpec(_EVENTS, ("DATE",)),
+    "since": FilterSpec(_EVENTS, ("DATE",)),
+    "before_date": FilterSpec(_EVENTS, ("DATE",)),
+    "since_ago": FilterSpec(_EVENTS, ("DUR",)),
+    "until_ago": FilterSpec(_EVENTS, ("DUR",)),
+    "this_year": FilterSpec(_EVENTS, at=True),
+    "last_year": FilterSpec(_EVENTS, at=True),
+    "this_month": FilterSpec(_EVENTS, at=True),
+    "last_month": FilterSpec(_EVENTS, at=True),
+    "today": FilterSpec(_EVENTS),
+    "yesterday": FilterSpec(_EVENTS),
+    "times": FilterSpec(_EVENTS, ("N",)),
+    "times_atleast": FilterSpec(_EVENTS, ("N",)),
+}
+FILTER_NAMES = tuple(FILTERS)
+TIME_FILTERS = FILTER_NAMES[FILTER_NAMES.index("in") : FILTER_NAMES.index("times")]
+RELATIONS = ("after", "before", "with", "without", "notfollowed", "involving", "followed")
+
+
+def _lexemes() -> tuple[str, ...]:
+    words = [ABSTAIN, "(", ")", *OPS, *HEADS, *PERIODS, *ORDERS, *EXTREMES, *KINDS, "not"]
+    words += ["abnormality", "at", "of", "than", "previous", *COMPARISONS]
+    words += [*FILTERS, *WINDOWS, *WHICH, *INTS, *REFS]
+    return tuple(dict.fromkeys(words))
+
+
+LEXEMES = _lexemes()

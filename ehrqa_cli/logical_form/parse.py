@@ -1,0 +1,202 @@
+"""Text to form: a recursive-descent parser over the tables of grammar.py."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ehrqa_cli.contracts.errors import FormError
+from ehrqa_cli.logical_form.form import (
+    ABNORMALITY,
+    Abstain,
+    Arg,
+    Combine,
+    Event,
+    Filter,
+    Form,
+    Items,
+    Lit,
+    Ref,
+    Select,
+)
+from ehrqa_cli.logical_form.grammar import (
+    ABSTAIN,
+    COMPARISONS,
+    EXTREMES,
+    FILTER_NAMES,
+    FILTERS,
+    HEADS,
+    IMAGE,
+    INTS,
+    KINDS,
+    OPS,
+    ORDERS,
+    PERIODS,
+    WHICH,
+    WINDOWS,
+)
+
+_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?$")
+_MAX_DEPTH = 20
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a printed form; a quoted value is one word."""
+    return _WORD.findall(text)
+
+
+def parse(text: str) -> Form:
+    """Read a printed form. Raises FormError naming the word that does not fit."""
+    parser = _Parser(words_of(text))
+    form = parser.form(0)
+    if parser.peek() is not None:
+        raise parser.error("the end")
+    return form
+
+
+class _Parser:
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.at = 0
+
+    def peek(self) -> str | None:
+        return self.words[self.at] if self.at < len(self.words) else None
+
+    def error(self, wanted: str) -> FormError:
+        found = self.peek() or "the end"
+        return FormError(
+            f"logical form: expected {wanted} at word {self.at + 1}, found {found!r}",
+            "see docs/logical-form.md for the grammar",
+        )
+
+    def take(self, *allowed: str, wanted: str | None = None) -> str:
+        word = self.peek()
+        if word is None or word not in allowed:
+            raise self.error(wanted or " or ".join(allowed[:8]))
+        self.at += 1
+        return word
+
+    def maybe(self, *allowed: str) -> str | None:
+        word = self.peek()
+        if word is not None and word in allowed:
+            self.at += 1
+            return word
+        return None
+
+    def arg(self) -> Arg:
+        word = self.peek()
+        if word is None:
+            raise self.error("a value")
+        if word.startswith("#") and word[1:].isdigit() and int(word[1:]) > 0:
+            self.at += 1
+            return Ref(int(word[1:]))
+        if word.startswith('"') or _NUMBER.match(word):
+            self.at += 1
+            try:
+                return Lit(json.loads(word))
+            except ValueError:
+                self.at -= 1
+        raise self.error("a value")
+
+    def form(self, depth: int) -> Form:
+        if depth > _MAX_DEPTH:
+            raise FormError("logical form: nested too deeply", "ask a simpler question")
+        if self.maybe(ABSTAIN):
+            return Abstain()
+        if self.maybe("("):
+            left = self.form(depth + 1)
+            self.take(")")
+            op = self.take(*OPS)
+            self.take("(")
+            right = self.form(depth + 1)
+            self.take(")")
+            return Combine(op, left, right)
+        head = self.take(*HEADS, wanted="a head such as value, time, count")
+        spec = HEADS[head]
+        args = tuple(self.arg() for _ in spec.args)
+        per = self.take(*PERIODS) if spec.per == "must" else None
+        if spec.per == "may":
+            per = self.maybe(*PERIODS)
+        order = self.maybe(*ORDERS) if spec.order else None
+        extreme = self.maybe(*EXTREMES) if spec.extreme else None
+        return Select(head, self.event(spec.kinds, order, extreme, depth), args, per)
+
+    def event(
+        self, kinds: tuple[str, ...], order: str | None, extreme: str | None, depth: int
+    ) -> Event:
+        if depth > _MAX_DEPTH:
+            raise FormError("logical form: nested too deeply", "ask a simpler question")
+        kind = self.take(*kinds, wanted="a kind such as " + ", ".join(kinds[:6]))
+        if kind in IMAGE:
+            return self.image(kind, order, depth)
+        items = self.items() if KINDS[kind].required or self.value_next(kind) else None
+        filters = self.filters(kind, depth)
+        return Event(kind, order, extreme, items, filters)
+
+    def value_next(self, kind: str) -> bool:
+        word = self.peek() or ""
+        is_value = word.startswith(("#", '"')) or bool(_NUMBER.match(word))
+        return KINDS[kind].item is not None and is_value
+
+    def items(self) -> Items:
+        args, ops = [self.arg()], []
+        while op := self.maybe("or", "and", "not"):
+            ops.append(op)
+            args.append(self.arg())
+        return Items(tuple(args), tuple(ops))
+
+    def finding(self) -> tuple[Items, Items | None]:
+        items = ABNORMALITY if self.maybe("abnormality") else self.items()
+        return items, self.items() if self.maybe("at") else None
+
+    def image(self, kind: str, order: str | None, depth: int) -> Event:
+        items, places, comparison = None, None, None
+        if kind == "finding":
+            items, places = self.finding()
+            comparison = self.maybe(*COMPARISONS)
+        self.take("of")
+        of = self.inner(("study",), depth)
+        than: Event | str | None = None
+        if comparison:
+            self.take("than")
+            than = self.maybe("previous") or self.inner(("study",), depth)
+        return Event(kind, order, None, items, (), places, comparison, of, than)
+
+    def inner(self, kinds: tuple[str, ...], depth: int) -> Event:
+        self.take("(")
+        order = self.maybe(*ORDERS)
+        extreme = self.maybe(*EXTREMES)
+        event = self.event(kinds, order, extreme, depth + 1)
+        self.take(")")
+        return event
+
+    def filters(self, kind: str, depth: int) -> tuple[Filter, ...]:
+        found: list[Filter] = []
+        start = 0
+        while True:
+            names = [n for n in FILTER_NAMES[start:] if kind in FILTERS[n].kinds]
+            name = self.maybe(*names)
+            if name is None:
+                return tuple(found)
+            start = FILTER_NAMES.index(name) + 1
+            found.append(self.filter(name, depth))
+
+    def filter(self, name: str, depth: int) -> Filter:
+        spec = FILTERS[name]
+        if spec.which:
+            return Filter(name, which=self.take(*WHICH))
+        if spec.finding:
+            self.take("(")
+            items, places = self.finding()
+            self.take(")")
+            return Filter(name, items=items, places=places)
+        event = self.inner(RELATED, depth) if spec.event else None
+        window = self.maybe(*WINDOWS) if spec.window else None
+        if window == "within" or (spec.at and self.maybe("at")):
+            return Filter(name, (self.arg(),), event, window)
+        return Filter(name, tuple(self.arg() for _ in spec.slots), event, window)
+
+
+RELATED = tuple(k for k in KINDS if k not in (*IMAGE, "item", "person"))
+__all__ = ["INTS", "RELATED", "parse", "words_of"]
