@@ -129,7 +129,7 @@ class _Parser:
             raise FormError("logical form: nested too deeply", "ask a simpler question")
         kind = self.take(*kinds, wanted="a kind such as " + ", ".join(kinds[:6]))
         if kind in IMAGE:
-            return self.image(kind, order, depth)
+            return self.image(kind, (order, extreme), depth)
         items = self.items() if KINDS[kind].required or self.value_next(kind) else None
         filters = self.filters(kind, depth)
         return Event(kind, order, extreme, items, filters)
@@ -150,7 +150,7 @@ class _Parser:
         items = ABNORMALITY if self.maybe("abnormality") else self.items()
         return items, self.items() if self.maybe("at") else None
 
-    def image(self, kind: str, order: str | None, depth: int) -> Event:
+    def image(self, kind: str, which: tuple[str | None, str | None], depth: int) -> Event:
         items, places, comparison = None, None, None
         if kind == "finding":
             items, places = self.finding()
@@ -161,7 +161,7 @@ class _Parser:
         if comparison:
             self.take("than")
             than = self.maybe("previous") or self.inner(("study",), depth)
-        return Event(kind, order, None, items, (), places, comparison, of, than)
+        return Event(kind, *which, items, (), places, comparison, of, than)
 
     def inner(self, kinds: tuple[str, ...], depth: int) -> Event:
         self.take("(")
