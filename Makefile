@@ -1,0 +1,51 @@
+# ehrqa: `make demo` and `make test` do everything on a fresh machine with Python 3.11+, make,
+# git and a C/C++ compiler. Nothing is installed outside this folder's .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-done
+DEMO := .demo/ehr.sqlite
+# The light plugins come with the set-up; Spark's is added by `make test-backends`.
+PLUGINS := $(filter-out plugins/%spark%/pyproject.toml,$(wildcard plugins/*/pyproject.toml))
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: setup demo test test-backends wheel clean
+.DELETE_ON_ERROR:
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml ehrqa_cli/cli/llama_build.py $(PLUGINS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11; run 'make $(MAKECMDGOALS) PYTHON=python3.11' or newer" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -I ehrqa_cli/cli/llama_build.py
+	@echo "installing ehrqa and its dependencies into $(VENV) ..." >&2
+	@$(PIP) install -q -e '.[dev]' $(foreach plugin,$(PLUGINS),-e $(dir $(plugin)))
+	@$(BIN)/ehrqa --version >/dev/null
+	@touch $@
+
+# A few hundred synthetic patients from a seed: the same file every time.
+$(DEMO): $(STAMP) $(wildcard ehrqa_cli/ehr/*.py)
+	@mkdir -p $(@D)
+	@$(BIN)/ehrqa db demo --out $@ --force
+
+demo: $(DEMO)
+	@$(BIN)/ehrqa demo --db $(DEMO)
+
+test: setup
+	$(BIN)/ruff check ehrqa_cli tests
+	$(BIN)/mypy --strict ehrqa_cli
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q
+
+# Real servers. What cannot run here is skipped, and pytest's summary says what and why.
+test-backends: setup
+	$(BIN)/pytest -q -m backend -rs || [ $$? -eq 5 ]
+
+wheel: setup
+	@mkdir -p dist
+	$(BIN)/hatchling build -t wheel
+
+clean:
+	rm -rf .demo dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,106 @@
+"""The only writer to stdout: text, JSON, tables and CSV. stdout is data and nothing else.
+
+Everything printed for people goes through `safe`, because names in a database and lines of a
+note are untrusted: a control character in them could move the cursor or set a window title.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing costs a third of the time that `ehrqa --help` may take
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+
+def safe(text: str) -> str:
+    """``text`` with control characters (all but newline and tab) shown as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char in "\n\t" or char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def write(text: str) -> None:
+    """Write ``text`` as it is and flush, so that a reader of the pipe has it at once."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def line(text: str = "") -> None:
+    """Write one line for a person."""
+    write(safe(text) + "\n")
+
+
+def finish(text: str) -> int:
+    """Write the last text of the program; returns the exit code, also when nobody reads."""
+    try:
+        write(text)
+    except BrokenPipeError:
+        silence()
+    return 0
+
+
+def silence() -> None:
+    """After a broken pipe: let nothing be written at exit, where it would raise again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON of plain values: UTF-8 kept, numbers that JSON lacks (NaN, infinity) as null."""
+    import json
+
+    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def json_line(value: Any) -> None:
+    """One JSON object on one line."""
+    write(to_json(value) + "\n")
+
+
+def csv_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """RFC 4180 CSV with a header; NULL is an empty field."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    sys.stdout.flush()
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = ()) -> None:
+    """A table for a person: drawn with rich on a terminal, tab-separated in a pipe.
+
+    ``numeric`` are the indexes of the columns to align right.
+    """
+    cells = [["" if cell is None else safe(str(cell)) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in [list(columns), *cells]:
+            write("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) + "\n")
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+    right = set(numeric)
+    for index, column in enumerate(columns):
+        drawn.add_column(Text(column), justify="right" if index in right else "left")
+    for row in cells:
+        drawn.add_row(*map(Text, row))  # Text, not str: clinical text is never markup
+    Console(file=sys.stdout, highlight=False).print(drawn)
