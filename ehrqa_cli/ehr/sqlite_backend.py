@@ -1,0 +1,326 @@
+"""An EHR in one SQLite file, opened so that a query can read it and do nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
+from ehrqa_cli.ehr import schema as ehr_schema
+from ehrqa_cli.ehr import sqlite_guard as guard
+
+_MAGIC = b"SQLite format 3\x00"
+_STEPS = 1000  # virtual machine steps between two looks at the clock
+_RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
+_MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
+
+
+class SqliteDatabase(Database):
+    """A read-only SQLite EHR. Safe to use from several threads: queries wait for each other."""
+
+    dialect: ClassVar[str] = "sqlite"
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        """Use ``open``; this takes a connection that ``guard.prepare`` has not yet seen."""
+        self.path = path
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._timed_out = False
+        self._deadline = 0.0
+        guard.prepare(connection)
+        self._schema = _read_schema(connection)
+        self._meta = _read_meta(connection)
+        self._fingerprint: str | None = None
+        self._authorizer = guard.Authorizer(self._schema, _modules(connection))
+        self._functions = guard.TextFunctions()
+        self._functions.register(connection)
+        connection.set_authorizer(self._authorizer)
+        connection.set_progress_handler(self._tick, _STEPS)
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteDatabase:
+        """Open ``path`` for reading. Raises DatabaseError when it is not a SQLite EHR."""
+        _check_file(path)
+        try:
+            connection = sqlite3.connect(
+                _uri(path), uri=True, check_same_thread=False, isolation_level=None
+            )
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
+        connection.text_factory = _decode
+        try:
+            database = cls(path, connection)
+        except (sqlite3.Error, MemoryError) as error:
+            connection.close()
+            raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
+        lacking = ehr_schema.missing(database.schema())
+        if lacking:
+            database.close()
+            shown = ", ".join(lacking[:6]) + (" ..." if len(lacking) > 6 else "")
+            raise DatabaseError(f"{path} is not an EHR: it lacks {shown}", _MAKE_ONE)
+        return database
+
+    def schema(self) -> Mapping[str, Sequence[str]]:
+        """Table name to column names; internal, virtual and ``ehrqa_`` tables are left out."""
+        return self._schema
+
+    @property
+    def tables(self) -> Mapping[str, ehr_schema.Table]:
+        """What is known of the EHR's tables (key, time column, sources) that are present."""
+        present = {name.lower() for name in self._schema}
+        return {n: t for n, t in ehr_schema.BY_NAME.items() if n in present}
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """What the importer or the demo wrote about this file (``ehrqa_meta``); may be empty."""
+        return self._meta
+
+    def key(self, table: str) -> str:
+        """The column that names a row of ``table``, for evidence."""
+        columns = {c.lower(): c for c in self._schema.get(table, ())}
+        return columns.get("row_id", "rowid")
+
+    def execute(self, sql: str, limits: Limits | None = None) -> Result:
+        """Run one SELECT within ``limits`` (one text or row and the statement: ``length`` bytes).
+
+        Raises Refused, LimitExceeded, Cancelled, or DatabaseError for SQL that is wrong.
+        """
+        limits = limits or Limits()
+        if len(sql) > limits.length:
+            raise LimitExceeded(
+                f"the query is longer than {limits.length:,} characters", "ask for less at once"
+            )
+        guard.check_statement(sql)
+        with self._lock:
+            self._begin(limits)
+            started = time.monotonic()
+            try:
+                columns, rows = self._fetch(sql, limits)
+            except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError) as error:
+                raise self._explain(error, limits) from error
+            finally:
+                self._deadline = 0.0
+            elapsed = time.monotonic() - started
+        truncated = len(rows) > limits.rows
+        return Result(columns, tuple(rows[: limits.rows]), truncated, elapsed)
+
+    def cancel(self) -> None:
+        """End the running query from another thread."""
+        self._cancelled = True
+        try:
+            self._connection.interrupt()
+        except sqlite3.ProgrammingError:
+            return  # closed: nothing is running
+
+    def fingerprint(self) -> str:
+        """``sqlite:`` and 16 hex digits: a hash of the tables, their last rows and some pages.
+
+        Cheap on files of any size: SQLite's own change counter (in the file's header) changes
+        with every committed write, so the pages, 64 spread over the file, need not be all.
+        """
+        if self._fingerprint is None:
+            with self._lock:
+                self._fingerprint = "sqlite:" + _hash_file(self.path, self._last_rows())[:16]
+        return self._fingerprint
+
+    def default_as_of(self) -> str:
+        """What ``current_time`` means when nobody says: ``as_of`` of ``ehrqa_meta``, else
+        23:59:00 on 31 December of the year of the last event."""
+        stored = self._meta.get("as_of")
+        if stored:
+            return stored
+        latest = ""
+        for table in self.tables.values():
+            if table.time is not None:
+                rows = self.execute(
+                    f"SELECT max({table.time}) FROM {table.name}", Limits(seconds=600.0)
+                ).rows
+                latest = max(latest, str(rows[0][0] or ""))
+        if not latest[:4].isdigit():
+            raise DatabaseError(
+                f"{self.path} holds no dated event", "say what now means with --as-of TIME"
+            )
+        return f"{latest[:4]}-12-31 23:59:00"
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._connection.close()
+
+    def _begin(self, limits: Limits) -> None:
+        self._cancelled = self._timed_out = self._functions.too_long = False
+        self._authorizer.denied = None
+        self._functions.length = limits.length
+        try:
+            guard.bound(self._connection, limits.length)
+        except sqlite3.ProgrammingError as error:
+            raise DatabaseError("the database is closed", "open it again") from error
+        self._deadline = time.monotonic() + limits.seconds
+
+    def _tick(self) -> int:
+        if self._deadline and time.monotonic() > self._deadline:
+            self._timed_out = True
+        return int(self._timed_out or self._cancelled)
+
+    def _fetch(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(sql)
+            columns = tuple(d[0] for d in cursor.description or ())
+            rows: list[Row] = []
+            size = 0
+            for raw in cursor:
+                row = tuple(_scalar(v) for v in raw)
+                size += sum(len(v) if isinstance(v, str) else 8 for v in row)
+                if size > limits.length * _RESULT_FACTOR:
+                    raise LimitExceeded("the answer is too long", "select fewer rows or columns")
+                rows.append(row)
+                if len(rows) > limits.rows:
+                    break
+            return columns, rows
+        finally:
+            cursor.close()
+
+    def _explain(self, error: BaseException, limits: Limits) -> DatabaseError:
+        code = getattr(error, "sqlite_errorcode", None)
+        if self._cancelled:
+            return Cancelled("the query was cancelled", "run it again when you like")
+        if self._timed_out:
+            return LimitExceeded(
+                f"the query took longer than {limits.seconds:g} s",
+                "ask about fewer patients or a shorter time, or raise the time limit",
+            )
+        if self._authorizer.denied is not None:
+            what, hint = self._authorizer.denied
+            return Refused(f"{what} is not allowed", hint)
+        if isinstance(error, MemoryError):
+            return LimitExceeded(
+                f"the query needs more than {guard.HEAP_BYTES >> 20} MiB of memory",
+                "ask about fewer patients or a shorter time",
+            )
+        if (
+            self._functions.too_long
+            or code == sqlite3.SQLITE_TOOBIG
+            or isinstance(error, (sqlite3.DataError, OverflowError))
+        ):
+            return LimitExceeded(
+                f"a text in the query is longer than {limits.length:,} bytes", "ask for less"
+            )
+        text = str(error)
+        if "one statement at a time" in text:
+            return Refused("several statements", "send one SELECT at a time")
+        if "bindings" in text or "variable number" in text:
+            return Refused("the query has parameters", "write the values into it")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR):
+            return DatabaseError(f"cannot read {self.path}: {text}", _damaged(error))
+        return DatabaseError(f"SQL error: {text}", "`ehrqa db info` lists tables and columns")
+
+    def _last_rows(self) -> list[tuple[str, Scalar]]:
+        self._connection.set_authorizer(None)
+        try:
+            out: list[tuple[str, Scalar]] = []
+            for name, columns in sorted(self._schema.items()):
+                column = "rowid" if self.key(name) == "row_id" else columns[0]
+                rows = self._connection.execute(f'SELECT max({column}) FROM "{name}"').fetchall()
+                out.append((f"{name}({','.join(columns)})", rows[0][0]))
+            return out
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot read {self.path}: {error}", _damaged(error)) from error
+        finally:
+            self._connection.set_authorizer(self._authorizer)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise DatabaseError(f"{path} is a folder, not a database", _MAKE_ONE)
+        if not path.is_file():
+            raise DatabaseError(f"there is no database {path}", _MAKE_ONE)
+        with path.open("rb") as file:
+            head = file.read(16)
+    except (OSError, ValueError) as error:
+        raise DatabaseError(f"cannot read {path}: {error}", "check its permissions") from error
+    if not head:
+        raise DatabaseError(f"{path} is empty", _MAKE_ONE)
+    if head != _MAGIC:
+        raise DatabaseError(f"{path} is not a SQLite database", _MAKE_ONE)
+
+
+def _uri(path: Path) -> str:
+    full = path.resolve()
+    with full.open("rb") as file:
+        header = file.read(20)
+    wal = full.with_name(full.name + "-wal")
+    # Reading a database in WAL mode makes -wal and -shm files. When no other program has it
+    # open there is nothing in them, so it is read as a file that does not change.
+    alone = header[18:20] == b"\x02\x02" and not (wal.exists() and wal.stat().st_size)
+    return full.as_uri() + "?mode=ro" + ("&immutable=1" if alone else "")
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _scalar(value: object) -> Scalar:
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, (str, int, float)) else None
+
+
+def _damaged(error: BaseException) -> str:
+    if "lock" in str(error):
+        return "another program is writing to it; try again later"
+    return "the file may be damaged; import the data again"
+
+
+def _read_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    out: dict[str, tuple[str, ...]] = {}
+    listed = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND rootpage IS NOT NULL"
+        " AND (type = 'view' OR rootpage > 0) ORDER BY rowid"
+    ).fetchall()
+    for (name,) in listed:
+        if name.lower().startswith(("sqlite_", "ehrqa_")):
+            continue
+        quoted = name.replace('"', '""')
+        columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
+        out[name] = tuple(c[1] for c in columns)
+    return out
+
+
+def _read_meta(connection: sqlite3.Connection) -> dict[str, str]:
+    try:
+        rows = connection.execute(f"SELECT key, value FROM {ehr_schema.META_TABLE}").fetchall()
+    except sqlite3.OperationalError:
+        return {}  # a database that this program did not make
+    return {str(k): str(v) for k, v in rows}
+
+
+def _modules(connection: sqlite3.Connection) -> list[str]:
+    try:
+        return [str(row[0]) for row in connection.execute("PRAGMA module_list")]
+    except sqlite3.OperationalError:
+        return []
+
+
+def _hash_file(path: Path, last_rows: list[tuple[str, Scalar]]) -> str:
+    digest = hashlib.sha256(repr(last_rows).encode())
+    block, count = 4096, 64
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        digest.update(f"{size}:".encode() + file.read(92))
+        for i in range(count):
+            file.seek(size * i // count // block * block)
+            digest.update(file.read(block))
+    wal = path.with_name(path.name + "-wal")
+    if wal.is_file():
+        with wal.open("rb") as file:
+            digest.update(f"{wal.stat().st_size}:".encode() + file.read(32))
+    return digest.hexdigest()
