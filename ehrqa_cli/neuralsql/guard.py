@@ -1,0 +1,51 @@
+"""The first of two barriers before the database: refuses all but one plain SELECT.
+
+It reads the statement as text and says clearly what is wrong. The real barrier is the database's
+own authorizer, which sees what SQLite will in fact do.
+"""
+
+from __future__ import annotations
+
+from ehrqa_cli import sqltext
+from ehrqa_cli.contracts.errors import Refused
+
+MAX_LENGTH = 20_000
+_SCHEMA_PREFIXES = ("sqlite_", "pragma_", "dbstat", "sqlean")
+_BAD_FUNCTIONS = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir"}
+)
+VQA = "func_vqa"
+
+
+def check(sql: str) -> None:
+    """Raises Refused unless ``sql`` is one readable SELECT of data, at most MAX_LENGTH long."""
+    if not sql.strip():
+        raise Refused("The SQL is empty", sqltext.ONE_SELECT)
+    if len(sql) > MAX_LENGTH:
+        raise Refused(f"The SQL has {len(sql):,} characters", f"write it in at most {MAX_LENGTH:,}")
+    if "\x00" in sql:
+        raise Refused("The SQL holds a NUL character", "remove it")
+    try:
+        _check_tree(sql)
+    except RecursionError:
+        raise Refused("The SQL is nested too deeply", "write it with fewer brackets") from None
+
+
+def _check_tree(sql: str) -> None:
+    tree = sqltext.parse_select(sql)
+    for name in sqltext.forbidden_nodes(tree):
+        raise Refused(f"{name.upper()} is not allowed", sqltext.ONE_SELECT)
+    for table in sorted(sqltext.table_names(tree)):
+        if table.startswith(_SCHEMA_PREFIXES):
+            raise Refused(
+                f"Reading {table} is not allowed",
+                "`ehrqa db info FILE` shows the tables and columns",
+            )
+    functions = sqltext.function_names(tree)
+    for function in sorted(functions & _BAD_FUNCTIONS):
+        raise Refused(f"The function {function} is not allowed", sqltext.ONE_SELECT)
+    if VQA in functions:
+        raise Refused(
+            "FUNC_VQA asks about images, and no image reader is installed",
+            "ask about the tables only; image questions come with a later version",
+        )
