@@ -1,0 +1,51 @@
+"""Plugins by name, one at a time: an entry point is loaded only when it is asked for.
+
+Our own databases and models use the same door as third parties' (pyproject's entry points),
+so nothing here knows a plugin by heart.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ehrqa_cli.contracts.errors import PluginError
+
+T = TypeVar("T")
+
+DATABASE = "ehrqa.database"
+TEXT2SQL = "ehrqa.text2sql"
+
+
+def names(group: str) -> list[str]:
+    """The names registered in ``group``, sorted; nothing is imported."""
+    from importlib.metadata import entry_points
+
+    return sorted({point.name for point in entry_points(group=group)})
+
+
+def load(group: str, name: str, contract: type[T]) -> type[T]:
+    """The class called ``name`` in ``group``, checked to be a ``contract``.
+
+    Raises PluginError when there is none of that name, it does not import, or it is not one.
+    """
+    from importlib.metadata import entry_points
+
+    found = list(entry_points(group=group, name=name))
+    if not found:
+        known = ", ".join(names(group)) or "none; run `make setup`, or install ehrqa_cli with pip"
+        raise PluginError(f"no {group} plugin is called '{name}'", f"installed: {known}")
+    if len({point.value for point in found}) > 1:
+        values = " and ".join(sorted({point.value for point in found}))
+        raise PluginError(f"two {group} plugins are called '{name}': {values}", "uninstall one")
+    try:
+        loaded = found[0].load()
+    except Exception as error:  # a plugin may raise anything while it is imported
+        origin = found[0].dist.name if found[0].dist else found[0].value
+        message = f"the plugin '{name}' does not load: {type(error).__name__}: {error}"
+        raise PluginError(message, f"mend or uninstall {origin}") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, contract)):
+        raise PluginError(
+            f"the plugin '{name}' ({found[0].value}) is not a {contract.__name__}",
+            "its class must derive from the contract in ehrqa_cli.contracts.plugins",
+        )
+    return loaded
