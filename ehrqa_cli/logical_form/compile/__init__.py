@@ -1,0 +1,46 @@
+"""Forms to NeuralSQL for the EHRSQL schema, in EHRSQL's conventions; ``current_time`` stays unbound."""
+
+from __future__ import annotations
+
+from ehrqa_cli.logical_form.compile.conditions import source, unsupported, where
+from ehrqa_cli.logical_form.compile.heads import compile_select
+from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
+from ehrqa_cli.logical_form.normalise import normalise
+
+_SCALAR = {
+    "minus": "-",
+    "less": "<",
+    "greater": ">",
+    "equal": "=",
+    "and": "AND",
+    "or": "OR",
+}
+
+
+def compile_sql(form: Form) -> str:
+    """NeuralSQL of a bound form. Raises FormError when there is none."""
+    return _compile(normalise(form))
+
+
+def _compile(form: Form) -> str:
+    if isinstance(form, Select):
+        return compile_select(form)
+    if not isinstance(form, Combine):
+        raise unsupported("the model declined")
+    left, right = _compile(form.left), _compile(form.right)
+    if form.op in _SCALAR:
+        return f"SELECT ( {left} ) {_SCALAR[form.op]} ( {right} )"
+    return f"SELECT * FROM ( {left} ) {form.op.upper()} SELECT * FROM ( {right} )"
+
+
+def evidence_queries(form: Form) -> list[tuple[str, str]]:
+    """(table, SQL giving row_id) of the rows each part of a bound form rests on."""
+    found = []
+    for select in selects(normalise(form)):
+        if select.head in ("expand", "percentile", "survival", "top_mortality"):
+            continue
+        src = source(select.event)
+        sql = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(select.event))}"
+        found.append((src.table, f"{sql} ORDER BY {src.table}.{src.time}"))
+    return found

@@ -1,0 +1,339 @@
+"""One function per head: what is asked of the rows of an event, as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ehrqa_cli.logical_form.compile.conditions import (
+    days,
+    literal,
+    measure,
+    number,
+    order_by,
+    quote,
+    source,
+    unsupported,
+    where,
+)
+from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.compile.relations import (
+    completed,
+    inherited,
+    joined,
+    relation_of,
+    rows,
+)
+from ehrqa_cli.logical_form.form import Event, Filter, Select
+
+_PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
+_PAIRED = ("after", "before", "with")
+
+
+def compile_select(select: Select) -> str:
+    """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    if select.head in _PER_HEAD:
+        return _PER_HEAD[select.head](select)
+    if select.head in ("sum", "avg", "max", "min"):
+        return _aggregate(select)
+    if select.head.endswith("_total"):
+        return _total(select)
+    if select.head.endswith("_count"):
+        return _period_counts(select)
+    return _column(select)
+
+
+def one_row(event: Event, src: Source, columns: str) -> str:
+    """Rows in order; with an order word exactly one, ties broken by the database."""
+    plain = replace(event, order=None, extreme=None)
+    found = [*rows(plain), *completed(event, src)]
+    sql = f"SELECT {columns} FROM {src.table}{where(found)}"
+    time = f"{src.table}.{src.time}"
+    if event.extreme:
+        way = "DESC" if event.extreme == "highest" else "ASC"
+        ordered = order_by(event.order or "first", time).replace("ORDER BY ", "")
+        return f"{sql} ORDER BY {measure(src)} {way}, {ordered}"
+    return f"{sql} {order_by(event.order, time)}" if event.order else sql
+
+
+def _time(select: Select) -> str:
+    src = source(select.event)
+    return one_row(select.event, src, f"{src.table}.{src.time}")
+
+
+def _since(select: Select) -> str:
+    src = source(select.event)
+    unit = "24" if select.head == "hours_since" else "1"
+    elapsed = f"strftime('%J',current_time) - strftime('%J',{src.table}.{src.time})"
+    return one_row(select.event, src, f"{unit} * ( {elapsed} )")
+
+
+def _length(select: Select) -> str:
+    src = source(select.event)
+    event = select.event
+    sql = one_row(event, src, measure(src))
+    if event.order or event.get("current"):
+        return sql
+    return f"{sql} AND {src.table}.{src.end} IS NOT NULL"
+
+
+def _value(select: Select) -> str:
+    src = source(select.event)
+    column = src.value if select.head == "value" else src.unit
+    distinct = "DISTINCT " if select.head == "unit" else ""
+    return f"SELECT {distinct}{src.table}.{column} FROM {src.table}{where(rows(select.event))}"
+
+
+def _column(select: Select) -> str:
+    src = source(select.event)
+    column = dict(src.columns).get(select.head)
+    if column is None:
+        raise unsupported(f"{select.head} of {select.event.kind}")
+    name = f"{src.table}.{column}"
+    if src.table in ("admissions", "icustays"):
+        return one_row(select.event, src, name)
+    found = rows(select.event)
+    if src.table == "transfers":
+        found = [*found, f"{name} IS NOT NULL"]
+    distinct = "" if src.table == "patients" else "DISTINCT "
+    return f"SELECT {distinct}{name} FROM {src.table}{where(found)}"
+
+
+def label_of(src: Source, codes: str, distinct: str = "") -> str:
+    """Names for codes: through the dictionary, or the codes themselves."""
+    look = src.lookup
+    if look is None:
+        return codes
+    name = f"{look.table}.{look.label}"
+    return (
+        f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
+    )
+
+
+def _name(select: Select) -> str:
+    event = select.event
+    src = source(event)
+    counted = event.get("times", "times_atleast")
+    if counted:
+        return label_of(src, _names_by_count(event, src, counted))
+    relation = relation_of(event)
+    if relation and relation.name in _PAIRED and not event.order:
+        return label_of(src, f"SELECT T2.{src.code} {joined(event, relation, src.code)}")
+    column = f"{src.table}.{src.code}"
+    found = rows(event)
+    if not event.order and src.lookup is None:
+        found = [*found, f"{column} IS NOT NULL"]
+    distinct = "" if src.lookup else "DISTINCT "
+    codes = f"SELECT {distinct}{column} FROM {src.table}{where(found)}"
+    return label_of(src, codes, "DISTINCT ")
+
+
+def _names_by_count(event: Event, src: Source, counted: Filter) -> str:
+    column, time = f"{src.table}.{src.code}", f"{src.table}.{src.time}"
+    inner = (
+        f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.table}"
+        f"{where(rows(event))} GROUP BY {column}"
+    )
+    return f"SELECT T1.code FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
+
+
+def _times(counted: Filter) -> str:
+    sign = "=" if counted.name == "times" else ">="
+    return f"{sign} {number(counted.args[0])}"
+
+
+def _top(select: Select) -> str:
+    event = select.event
+    src = source(event)
+    rank = "DENSE_RANK() OVER ( ORDER BY COUNT(*) DESC ) AS C1"
+    relation = relation_of(event)
+    column = f"{src.table}.{src.code}"
+    if relation and relation.name in _PAIRED:
+        pairs = joined(event, relation, src.code)
+        inner = f"SELECT T2.{src.code} AS code, {rank} {pairs} GROUP BY T2.{src.code}"
+    else:
+        inner = (
+            f"SELECT {column} AS code, {rank} FROM {src.table}{where(rows(event))} "
+            f"GROUP BY {column}"
+        )
+    most = number(select.args[0])
+    return label_of(src, f"SELECT T3.code FROM ( {inner} ) AS T3 WHERE T3.C1 <= {most}")
+
+
+def _identity(src: Source) -> str:
+    key = {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
+    return f"COUNT( DISTINCT {src.table}.{key} )" if key else "COUNT(*)"
+
+
+def _count(select: Select) -> str:
+    src = source(select.event)
+    counts = {
+        "count": _identity(src),
+        "count_visits": f"COUNT( DISTINCT {src.table}.hadm_id )",
+        "count_names": f"COUNT( DISTINCT {src.table}.{src.code} )",
+        "exists": "COUNT(*)>0",
+        "none": "COUNT(*)=0",
+    }
+    counted = select.event.get("times", "times_atleast")
+    if counted and select.head in ("exists", "none", "count_names"):
+        inner = _names_by_count(select.event, src, counted)
+        outer = {"count_names": "COUNT(*)"}.get(select.head) or counts[select.head]
+        return f"SELECT {outer} FROM ( {inner} )"
+    if counted:
+        raise unsupported("how often something occurred, together with this question")
+    return f"SELECT {counts[select.head]} FROM {src.table}{where(rows(select.event))}"
+
+
+def _patients(select: Select) -> str:
+    src = source(select.event)
+    subject = f"{src.table}.subject_id"
+    found = where(rows(select.event))
+    counted = select.event.get("times", "times_atleast")
+    listing = f"SELECT DISTINCT {subject} FROM {src.table}{found}"
+    if counted:
+        inner = f"SELECT {subject}, COUNT(*) AS C1 FROM {src.table}{found} GROUP BY {subject}"
+        listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
+    if select.head == "patients":
+        return listing
+    if counted:
+        return f"SELECT COUNT(*) FROM ( {listing} )"
+    return f"SELECT COUNT( DISTINCT {subject} ) FROM {src.table}{found}"
+
+
+def _aggregate(select: Select) -> str:
+    src = source(select.event)
+    value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
+    sql = f"SELECT {select.head.upper()}({value}) FROM {src.table}{where(rows(select.event))}"
+    return sql if select.per is None else f"{sql} GROUP BY strftime('{_PERIOD[select.per]}',{time})"
+
+
+def _total(select: Select) -> str:
+    how = select.head.split("_")[0].upper()
+    inner = f"SELECT SUM(cost.cost) AS C1 FROM cost{where(rows(select.event))} GROUP BY cost.hadm_id"
+    return f"SELECT {how}(T1.C1) FROM ( {inner} ) AS T1"
+
+
+def _period_counts(select: Select) -> str:
+    src = source(select.event)
+    how = select.head.split("_")[0].upper()
+    period = f"strftime('{_PERIOD[select.per or '']}',{src.table}.{src.time})"
+    inner = (
+        f"SELECT COUNT( DISTINCT {src.table}.hadm_id ) AS C1 FROM {src.table}"
+        f"{where(rows(select.event))} GROUP BY {period}"
+    )
+    return f"SELECT {how}(T1.C1) FROM ( {inner} ) AS T1"
+
+
+def _cost(select: Select) -> str:
+    src = source(select.event)
+    inner = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(select.event))}"
+    return (
+        f"SELECT DISTINCT cost.cost FROM cost WHERE cost.event_type = '{src.table}' "
+        f"AND cost.event_id IN ( {inner} )"
+    )
+
+
+def _expand(select: Select) -> str:
+    items = select.event.items
+    short = quote(literal(items.args[0])) if items else "''"
+    return f"SELECT DISTINCT d_items.label FROM d_items WHERE d_items.abbreviation = {short}"
+
+
+def _percentile(select: Select) -> str:
+    event = select.event
+    peer, visit = event.get("patient"), event.get("visit")
+    if event.get("peers") is None or peer is None:
+        raise unsupported("a percentile without the patient whose age group is meant")
+    src = source(event)
+    filters = tuple(f for f in (peer, visit) if f)
+    order = visit.which if visit and visit.which != "current" else None
+    own = replace(Event("admission", order), filters=(peer,))
+    age = one_row(own, source(own), "admissions.age")
+    if visit and visit.which == "current":
+        age += " AND admissions.dischtime IS NULL"
+    alike = f"SELECT admissions.hadm_id FROM admissions WHERE admissions.age = ( {age} )"
+    rest = replace(event, filters=tuple(f for f in event.filters if f not in filters))
+    found = [*rows(rest), f"{src.table}.hadm_id IN ( {alike} )"]
+    value = f"{src.table}.{src.value}"
+    inner = (
+        f"SELECT {value}, PERCENT_RANK() OVER ( ORDER BY {value} ) AS C1 "
+        f"FROM {src.table}{where(found)}"
+    )
+    target = number(select.args[0])
+    return f"SELECT DISTINCT T1.C1 FROM ( {inner} ) AS T1 WHERE T1.{src.value} = {target}"
+
+
+def _lived(period: str, time: str) -> str:
+    died = f"strftime('%J',patients.dod) - strftime('%J',{time})"
+    return f"( CASE WHEN {died} < {period} THEN 0 ELSE 1 END )"
+
+
+def _onset(event: Event, src: Source, period: str, code: str = "") -> str:
+    """First time per patient (and code), early enough to be followed for the whole period."""
+    table, time = src.table, f"{src.table}.{src.time}"
+    followed = f"strftime('%J',current_time) - strftime('%J',{time}) >= {period}"
+    extra = f", {table}.{code}" if code else ""
+    return (
+        f"SELECT {table}.subject_id{extra}, {time} AS t FROM {table}"
+        f"{where([*rows(event), followed])} GROUP BY {table}.subject_id{extra} "
+        f"HAVING MIN({time}) = {time}"
+    )
+
+
+def _survival(select: Select) -> str:
+    event = select.event
+    src = source(event)
+    period = days(select.args[0])
+    cohort = _onset(event, src, period)
+    then = event.get("followed")
+    if then:
+        inner = inherited(event, then)
+        other = source(inner)
+        name, time = other.table, f"{other.table}.{other.time}"
+        later = (
+            f"SELECT {name}.subject_id, {time} AS t FROM {name}{where(rows(inner))} "
+            f"GROUP BY {name}.subject_id HAVING MAX({time}) = {time}"
+        )
+        cohort = (
+            f"SELECT T1.subject_id, T1.t FROM ( {cohort} ) AS T1 JOIN ( {later} ) AS T2 "
+            "ON T1.subject_id = T2.subject_id WHERE T1.t < T2.t"
+        )
+    alive = f"SELECT {_lived(period, 'T3.t')} AS C1 FROM ( {cohort} ) AS T3"
+    return f"SELECT AVG(C1) FROM ( {alive} JOIN patients ON T3.subject_id = patients.subject_id )"
+
+
+def _top_mortality(select: Select) -> str:
+    src = source(select.event)
+    most, period = number(select.args[0]), days(select.args[1])
+    cohort = _onset(select.event, src, period, src.code)
+    alive = (
+        f"SELECT T1.{src.code} AS code, {_lived(period, 'T1.t')} AS C1 FROM ( {cohort} ) AS T1 "
+        "JOIN patients ON T1.subject_id = patients.subject_id"
+    )
+    rates = f"SELECT T2.code, AVG(C1) AS C2 FROM ( {alive} ) AS T2 GROUP BY T2.code"
+    ranked = f"SELECT T3.code, DENSE_RANK() OVER ( ORDER BY T3.C2 ASC ) AS C3 FROM ( {rates} ) AS T3"
+    return label_of(src, f"SELECT T4.code FROM ( {ranked} ) AS T4 WHERE T4.C3 <= {most}")
+
+
+_PER_HEAD: dict[str, Callable[[Select], str]] = {
+    "value": _value,
+    "unit": _value,
+    "time": _time,
+    "name": _name,
+    "length": _length,
+    "days_since": _since,
+    "hours_since": _since,
+    "exists": _count,
+    "none": _count,
+    "count": _count,
+    "count_visits": _count,
+    "count_names": _count,
+    "count_patients": _patients,
+    "patients": _patients,
+    "top": _top,
+    "top_mortality": _top_mortality,
+    "survival": _survival,
+    "percentile": _percentile,
+    "cost": _cost,
+    "expand": _expand,
+}

@@ -1,0 +1,145 @@
+"""Where each kind of event lives in the EHRSQL-2024 schema (MIMIC-IV, 17 tables).
+
+The compiler reads only these tables of names, so that another schema is another mapping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A dictionary table: ``key`` joins to the event's ``code``; ``label`` is what people read."""
+
+    table: str
+    key: str
+    label: str
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of event as a table.
+
+    ``via``: how a row belongs to a patient: "subject" (subject_id on the row), "hadm" (through
+    the hospital visit) or "stay" (through the ICU stay). ``code`` is the column that names the
+    item, looked up in ``lookup`` when there is one. ``fixed`` is a condition every row meets.
+    """
+
+    table: str
+    time: str
+    via: str
+    code: str = ""
+    lookup: Lookup | None = None
+    value: str = ""
+    unit: str = ""
+    end: str = ""
+    fixed: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+def _items(table: str) -> Lookup:
+    return Lookup("d_items", "itemid", "label", f"d_items.linksto = '{table}'")
+
+
+_ADMISSION_COLUMNS = (
+    ("age", "age"),
+    ("insurance", "insurance"),
+    ("marital", "marital_status"),
+    ("language", "language"),
+    ("admission_type", "admission_type"),
+    ("admission_location", "admission_location"),
+    ("discharge_location", "discharge_location"),
+)
+_PERSON_COLUMNS = (("gender", "gender"), ("birth", "dob"), ("deathdate", "dod"))
+
+SOURCES: dict[str, Source] = {
+    "person": Source("patients", "dob", "subject", columns=_PERSON_COLUMNS),
+    "admission": Source(
+        "admissions", "admittime", "subject", end="dischtime", columns=_ADMISSION_COLUMNS
+    ),
+    "discharge": Source(
+        "admissions",
+        "dischtime",
+        "subject",
+        end="dischtime",
+        fixed="admissions.dischtime IS NOT NULL",
+        columns=_ADMISSION_COLUMNS,
+    ),
+    "icustay": Source(
+        "icustays", "intime", "hadm", end="outtime", columns=(("careunit", "first_careunit"),)
+    ),
+    "transfer": Source(
+        "transfers", "intime", "hadm", "careunit", columns=(("careunit", "careunit"),)
+    ),
+    "dx": Source(
+        "diagnoses_icd",
+        "charttime",
+        "hadm",
+        "icd_code",
+        Lookup("d_icd_diagnoses", "icd_code", "long_title"),
+    ),
+    "proc": Source(
+        "procedures_icd",
+        "charttime",
+        "hadm",
+        "icd_code",
+        Lookup("d_icd_procedures", "icd_code", "long_title"),
+    ),
+    "rx": Source(
+        "prescriptions",
+        "starttime",
+        "hadm",
+        "drug",
+        value="dose_val_rx",
+        unit="dose_unit_rx",
+        columns=(("route", "route"),),
+    ),
+    "lab": Source(
+        "labevents",
+        "charttime",
+        "hadm",
+        "itemid",
+        Lookup("d_labitems", "itemid", "label"),
+        "valuenum",
+        "valueuom",
+    ),
+    "vital": Source(
+        "chartevents", "charttime", "stay", "itemid", _items("chartevents"), "valuenum", "valueuom"
+    ),
+    "intake": Source(
+        "inputevents",
+        "starttime",
+        "stay",
+        "itemid",
+        _items("inputevents"),
+        "totalamount",
+        "totalamountuom",
+    ),
+    "output": Source(
+        "outputevents", "charttime", "stay", "itemid", _items("outputevents"), "value", "valueuom"
+    ),
+    "specimen": Source("microbiologyevents", "charttime", "hadm", "spec_type_desc"),
+    "mtest": Source("microbiologyevents", "charttime", "hadm", "test_name"),
+    "organism": Source(
+        "microbiologyevents",
+        "charttime",
+        "hadm",
+        "org_name",
+        fixed="microbiologyevents.org_name IS NOT NULL",
+    ),
+    "bill": Source("cost", "chargetime", "hadm", value="cost"),
+    "death": Source("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
+}
+
+# Bounds of normal vital signs: EHRSQL names them, the NeuralSQL rules bind the numbers.
+VITAL_BOUNDS = {
+    "temperature celsius": "temperature",
+    "o2 saturation pulseoxymetry": "sao2",
+    "heart rate": "heart_rate",
+    "respiratory rate": "respiration",
+    "arterial blood pressure systolic": "systolic_bp",
+    "arterial blood pressure diastolic": "diastolic_bp",
+    "arterial blood pressure mean": "mean_bp",
+}

@@ -1,0 +1,143 @@
+"""Relations between two events of one patient (emrQA's relations; EHRSQL's "within" filters)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ehrqa_cli.logical_form.compile.conditions import (
+    conditions,
+    duration,
+    measure,
+    order_by,
+    source,
+    unsupported,
+    where,
+)
+from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.form import Event, Filter
+from ehrqa_cli.logical_form.grammar import RELATIONS, TIME_FILTERS
+
+# A period or visit asked for holds for both events, unless the inner one has its own.
+_SHARED = ("patient", "visit", "icu", *TIME_FILTERS)
+
+
+def relation_of(event: Event) -> Filter | None:
+    """The relation filter of an event, if any."""
+    return event.get(*RELATIONS)
+
+
+def inherited(event: Event, item: Filter) -> Event:
+    """The related event with the patient, visit and period it shares with ``event``."""
+    inner = item.event
+    if inner is None:
+        raise unsupported(f"{item.name} without an event")
+    names = ("patient",) if item.name in ("notfollowed", "involving", "without") else _SHARED
+    if inner.get("visit", "icu", *TIME_FILTERS):
+        names = ("patient",)
+    shared = [f for f in event.filters if f.name in names and inner.get(f.name) is None]
+    return replace(inner, filters=(*inner.filters, *shared))
+
+
+def rows(event: Event) -> list[str]:
+    """Every condition on the rows of an event: its own, its relations, and its order.
+
+    An order keeps ties: all rows at the first (second, last, ...) time among those that meet
+    the other conditions, as EHRSQL's gold SQL does.
+    """
+    src = source(event)
+    found = conditions(event)
+    for item in event.filters:
+        if item.name in RELATIONS and item.name != "followed":
+            found.append(_related(event, item, src))
+    found += completed(event, src)
+    if event.extreme:
+        way = "MAX" if event.extreme == "highest" else "MIN"
+        value = measure(src)
+        found = [*found, f"{value} = ( SELECT {way}({value}) FROM {src.table}{where(found)} )"]
+    if event.order:
+        time = f"{src.table}.{src.time}"
+        ordered = order_by(event.order, time)
+        nth = f"SELECT DISTINCT {time} FROM {src.table}{where(found)} {ordered}"
+        found = [*found, f"{time} = ( {nth} )"]
+    return found
+
+
+def completed(event: Event, src: Source) -> list[str]:
+    """First, last, ... hospital visit or ICU stay means one that is over."""
+    if event.order and event.kind in ("admission", "icustay") and event.get("current") is None:
+        return [f"{src.table}.{src.end} IS NOT NULL"]
+    return []
+
+
+def _related(event: Event, item: Filter, src: Source) -> str:
+    inner = inherited(event, item)
+    other = source(inner)
+    if item.name == "involving":
+        inside = f"SELECT {other.table}.hadm_id FROM {other.table}{where(rows(inner))}"
+        return f"{src.table}.hadm_id IN ( {inside} )"
+    table = f"( {side(inner, other, ())} ) AS other"
+    main = (f"{src.table}.{src.time}", f"{src.table}.hadm_id")
+    join = [f"other.subject_id = {src.table}.subject_id", *window(item, ("other.t", "other.v"), main)]
+    found = f"( SELECT 1 FROM {table} WHERE {' AND '.join(join)} )"
+    if item.name == "without":
+        return f"NOT EXISTS {found}"
+    if item.name == "notfollowed":
+        came_back = [*conditions(event), f"EXISTS {found}"]
+        inside = f"SELECT {src.table}.subject_id FROM {src.table}{where(came_back)}"
+        return f"{src.table}.subject_id NOT IN ( {inside} )"
+    return f"EXISTS {found}"
+
+
+def side(event: Event, src: Source, columns: tuple[str, ...]) -> str:
+    """One side of a join: subject_id, time as t, visit as v, and more columns."""
+    visit = f"{src.table}.hadm_id" if src.table != "patients" else "NULL"
+    names = [f"{src.table}.subject_id", f"{src.table}.{src.time} AS t", f"{visit} AS v"]
+    names += [f"{src.table}.{c} AS {c}" for c in columns]
+    return f"SELECT {', '.join(names)} FROM {src.table}{where(rows(event))}"
+
+
+def window(item: Filter, other: tuple[str, str], main: tuple[str, str]) -> list[str]:
+    """Conditions between the times and visits of the related event and the main one."""
+    (other_time, other_visit), (main_time, main_visit) = other, main
+    found: list[str] = []
+    early, late = other_time, main_time
+    if item.name in ("before", "notfollowed"):
+        early, late = main_time, other_time
+    if item.name in ("after", "before", "notfollowed"):
+        found.append(f"{early} < {late}")
+    if item.window == "samevisit":
+        found.append(f"{other_visit} = {main_visit}")
+    elif item.window in ("sameday", "samemonth"):
+        start = f"'start of {item.window[4:]}'"
+        found.append(f"datetime({early},{start}) = datetime({late},{start})")
+    elif item.window == "sametime":
+        found.append(f"datetime({early}) = datetime({late})")
+    elif item.window == "within":
+        found.append(_within(item, early, late))
+    return found
+
+
+def _within(item: Filter, early: str, late: str) -> str:
+    span = duration(item.args[0])
+    after = f"datetime({late}) BETWEEN datetime({early}) AND datetime({early},'+{span}')"
+    if item.name in ("with", "without"):
+        # Neither comes first: within the span on either side.
+        before = f"datetime({early}) BETWEEN datetime({late}) AND datetime({late},'+{span}')"
+        return f"( {after} OR {before} )"
+    return after
+
+
+def joined(event: Event, item: Filter, column: str) -> str:
+    """FROM and WHERE of the join of related (T1) and main (T2) rows, ``column`` in T2.
+
+    EHRSQL counts and lists pairs of rows, so names and ranks are taken over the join.
+    """
+    src = source(event)
+    inner = inherited(event, item)
+    main = replace(event, filters=tuple(f for f in event.filters if f is not item))
+    t1 = side(inner, source(inner), ())
+    t2 = side(main, src, (column,))
+    matched = window(item, ("T1.t", "T1.v"), ("T2.t", "T2.v"))
+    return (
+        f"FROM ( {t1} ) AS T1 JOIN ( {t2} ) AS T2 ON T1.subject_id = T2.subject_id{where(matched)}"
+    )
