@@ -1,0 +1,112 @@
+"""When may a short or everyday word be a value? Only beside words that speak of its type.
+
+"home" is a discharge location, "id" a route and "h" a lab in some databases; as plain words they
+mean nothing of the kind. The rules go by type and by what the string looks like, never by question.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ehrqa_cli.text2sql.linking.tokens import Token
+
+# Everyday words that hospital vocabularies also use as values.
+COMMON = frozenset(
+    ["a", "abnormal", "active", "age", "aged", "air", "all", "alive", "an", "and", "any", "as", "at", "bag", "ball", "bath", "bed", "been", "blood", "body", "both", "brain", "bottle", "by", "cancelled", "care", "case", "chest", "clear", "cold", "count", "current", "daily", "data", "day", "days", "dead", "death", "department", "died", "diet", "discharge", "doctor", "done", "drug", "dose", "ear", "ed", "emergency", "er", "eye", "family", "female", "fever", "first", "fluid", "food", "for", "from", "general", "gift", "given", "heart", "help", "high", "home", "hospital", "hour", "id", "if", "in", "injury", "inpatient", "is", "it", "last", "lab", "left", "light", "low", "male", "mass", "married", "may", "me", "medical", "medicine", "meds", "month", "morning", "name", "no", "none", "normal", "not", "number", "nurse", "observation", "of", "off", "old", "on", "one", "open", "or", "oral", "order", "other", "out", "outpatient", "pain", "patient", "plan", "plasma", "positive", "procedure", "pt", "rate", "ratio", "rehab", "replace", "rest", "result", "right", "room", "self", "service", "set", "side", "single", "skin", "specimen", "stay", "stool", "surgery", "surgical", "syringe", "system", "tap", "test", "time", "tissue", "to", "total", "transplant", "trauma", "tube", "turn", "type", "unit", "unknown", "unspecified", "urgent", "urine", "use", "vascular", "vial", "visit", "void", "volume", "ward", "water", "weight", "wound", "year", "yes", "elective", "neurology", "psychiatry", "observe", "ambulatory", "thyroid", "english", "spanish"]
+)
+
+_STEMS = {
+    "drug": r"prescri|drug|medic|med$|meds$|dose|dosage|rx|route|order|given|give|got|get|receiv|"
+    r"administ|cost|price|charge|intake|took|take|taken|pharm",
+    "lab": r"lab|labs|laborator|test|value|level|result|measure|reading|percentile|concentration|"
+    r"minim|maxim|lowest|highest|average|mean",
+    "vital": r"vital|value|level|measure|reading|sign",
+    "intake": r"intake|input|infus|given|receiv|administ|fluid|drip|got|had|have|volume|amount",
+    "output": r"output|excret|drain|volume|amount|had|have|produc",
+    "specimen": r"specimen|microb|culture|organism|test|sample|tested|grow|grew|bacteri|isolat",
+    "mtest": r"microb|culture|organism|test|grow|grew|bacteri|isolat",
+    "organism": r"organism|microb|culture|grow|grew|bacteri|infect|isolat|found|detect",
+    "dx": r"diagnos|condition|disease|disorder|suffer|history|dx|problem|comorbid",
+    "proc": r"procedure|operation|surger|undergo|underw|receiv|perform|treatment|done",
+    "careunit": r"careunit|unit|ward|depart|stay|transfer|admit|admission|moved|locat|service",
+    "admloc": r"admi|arriv|came|come|transfer|from|via|through",
+    "admtype": r"admi|type|urgency",
+    "dischloc": r"discharg|dispo|sent|destination",
+    "insurance": r"insur|payer|payor|coverage|covered",
+    "language": r"language|speak|spoke",
+    "marital": r"marital|marri|widow|divorc|status|spouse",
+}
+_WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
+
+_UNIT = frozenset({"careunit", "unit", "ward", "department", "service", "icu", "floor"})
+_INTO = frozenset({"in", "at", "to", "into", "from", "through", "of", "the", "on", "via"})
+_PEOPLE = frozenset({"patients", "patient", "were", "was", "present", "been", "are", "is", "people"})
+_ROUTE_BEFORE = frozenset({"via", "by", "through", "route", "routes", "using", "per"})
+_LAB_NEAR = re.compile(r"^(labs?|laboratory|tests?|values?|levels?|results?|measure\w*|index)$")
+
+
+def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) -> bool:
+    """Whether tokens ``[first, last)`` may be a value of type ``kind`` here."""
+    if kind == "route":
+        return _route(tokens, first, last)
+    word = tokens[first].text
+    if last - first > 1:
+        # several words are a value nearly always; these types also need their subject named
+        return kind not in ("insurance", "language", "marital") or _named(kind, folded)
+    if kind == "careunit":
+        return _careunit(word, tokens, first, last, folded)
+    if kind == "lab" and (len(word) == 1 or word.startswith("other")):
+        return _beside(tokens, first, last, _LAB_NEAR)
+    if word == "pt":
+        return _named("lab", folded) and not _patient_follows(tokens, last)
+    if kind == "vital":
+        return True
+    if word == "er":
+        return first > 0 and tokens[first - 1].text in _INTO
+    weak = word in COMMON or len(word) <= _WEAK_LETTERS.get(kind, 2)
+    if kind in ("admtype", "admloc", "dischloc", "language"):
+        weak = True
+    return not weak or _named(kind, folded)
+
+
+_WEAK_LETTERS = {"lab": 1, "vital": 1, "attr": 0, "obj": 0, "cat": 0, "abbrev": 0}
+
+
+def _named(kind: str, folded: str) -> bool:
+    pattern = _WORDS.get(kind)
+    return pattern is None or pattern.search(folded) is not None
+
+
+def _patient_follows(tokens: list[Token], last: int) -> bool:
+    """ "pt" is prothrombin time only where it does not introduce a patient."""
+    after = tokens[last].text if last < len(tokens) else ""
+    return after.isdigit() or after in ("#", "id", "with", "who", "is", "was", "had", "has", "whose")
+
+
+def _beside(tokens: list[Token], first: int, last: int, pattern: re.Pattern[str]) -> bool:
+    near = tokens[max(0, first - 2) : first] + tokens[last : last + 2]
+    return any(pattern.match(token.text) for token in near)
+
+
+def _careunit(word: str, tokens: list[Token], first: int, last: int, folded: str) -> bool:
+    before = tokens[first - 1].text if first else ""
+    after = tokens[last].text if last < len(tokens) else ""
+    if before in _UNIT or after in _UNIT:
+        return True
+    if word not in COMMON:
+        return True
+    if before not in _INTO:
+        return False
+    # "patients (were) in (the) medicine"
+    people = any(token.text in _PEOPLE for token in tokens[max(0, first - 3) : first])
+    return people or _named("careunit", folded)
+
+
+def _route(tokens: list[Token], first: int, last: int) -> bool:
+    before = [token.text for token in tokens[max(0, first - 2) : first]]
+    after = [token.text for token in tokens[last : last + 2]]
+    if "route" in after or "routes" in after:
+        return True
+    return any(word in _ROUTE_BEFORE for word in before) and not (
+        before[-1:] == ["by"] and after[:1] == ["of"]
+    )

@@ -1,0 +1,50 @@
+"""The text the model reads: every link replaced by its types and its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ehrqa_cli.contracts.types import Link
+
+TYPES = (
+    "pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab", "dx",
+    "proc", "intake", "output", "vital", "specimen", "mtest", "organism", "careunit", "route",
+    "admloc", "admtype", "dischloc", "insurance", "language", "marital", "abbrev", "attr", "obj",
+    "cat",
+)  # fmt: skip
+ORDER = {kind: place for place, kind in enumerate(TYPES)}
+_QUOTES = "\"'`"
+_SPACES = re.compile(r"\s+")
+
+
+def placeholder(types: Sequence[str], number: int) -> str:
+    """``<drug><intake>#2``."""
+    return "".join(f"<{kind}>" for kind in types) + f"#{number}"
+
+
+def render(
+    folded: str, links: Iterable[Link], unknown: Iterable[tuple[int, int, str]] = ()
+) -> str:
+    """Folded text with links (in order) and unknown ids replaced, and its spaces made single.
+
+    Links beyond the end of the text (of the --patient and --study options) are appended.
+    """
+    spans: list[tuple[int, int, str]] = []
+    added = ""
+    for number, link in enumerate(links, 1):
+        mark = placeholder(link.types, number)
+        if link.how == "option":
+            added += f" {'patient' if link.types == ('pat',) else 'study'} {mark}"
+        else:
+            spans.append((link.start, link.end, mark))
+    spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
+    pieces, place = [], 0
+    for start, end, mark in sorted(spans):
+        if start > place and end < len(folded) and folded[start - 1] in _QUOTES:
+            if folded[end] == folded[start - 1]:
+                start, end = start - 1, end + 1
+        pieces += [folded[place:start], mark]
+        place = end
+    pieces += [folded[place:], added]
+    return _SPACES.sub(" ", "".join(pieces)).strip()
