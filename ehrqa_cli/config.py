@@ -67,7 +67,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     if path.is_file():
         settings = _merge(settings, _read(path), str(path))
     elif env.get("EHRQA_CONFIG"):
-        raise UsageError(f"there is no settings file {path}", "unset EHRQA_CONFIG or create the file")
+        hint = "unset EHRQA_CONFIG or create the file"
+        raise UsageError(f"there is no settings file {path}", hint)
     for field in fields(Settings):
         name = f"EHRQA_{field.name.upper()}"
         if text := env.get(name):

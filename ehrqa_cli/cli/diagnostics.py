@@ -60,7 +60,11 @@ def progress(unit: str = "count") -> Iterator[Advance]:
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     label = TextColumn("{task.description}", markup=False)
     bar = Progress(
-        label, BarColumn(), amount, TimeRemainingColumn(), console=Console(stderr=True),
+        label,
+        BarColumn(),
+        amount,
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
         transient=True,
     )
     with bar:

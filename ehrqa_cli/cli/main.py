@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from ehrqa_cli import __version__
-from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli import diagnostics, interrupt, output
 from ehrqa_cli.cli.commands import COMMANDS, root_help
 from ehrqa_cli.contracts.errors import EhrqaError
 
@@ -63,9 +63,10 @@ def root() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line ``argv`` and return the exit code; no exception leaves it."""
+    output.prepare()
+    interrupt.install()
     try:
-        code = root.main(list(argv), prog_name="ehrqa", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        return _run(list(argv))
     except EhrqaError as error:
         diagnostics.error(error.message, error.hint)
         return error.exit_code
@@ -81,6 +82,16 @@ def run(argv: Sequence[str]) -> int:
         return 0
     except Exception as error:
         return _unexpected(error)
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        code = root.main(argv, prog_name="ehrqa", standalone_mode=False)
+    except EhrqaError:
+        interrupt.check()  # the error may only be how a query tells of Ctrl-C
+        raise
+    interrupt.check()
+    return code if isinstance(code, int) else 0
 
 
 def _click_error(error: click.ClickException) -> int:

@@ -25,6 +25,14 @@ def safe(text: str) -> str:
     )
 
 
+def prepare() -> None:
+    """In a terminal or pipe that is not UTF-8, escape what it lacks rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
 def write(text: str) -> None:
     """Write ``text`` as it is and flush, so that a reader of the pipe has it at once."""
     sys.stdout.write(text)
@@ -54,7 +62,9 @@ def to_json(value: Any, indent: int | None = None) -> str:
     """JSON of plain values: UTF-8 kept, numbers that JSON lacks (NaN, infinity) as null."""
     import json
 
-    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, default=str)
+    text = json.dumps(_finite(value), ensure_ascii=False, indent=indent, default=str)
+    # Half a surrogate pair has no UTF-8; its escape \udXXX is what JSON would write for it.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _finite(value: Any) -> Any:
@@ -82,7 +92,9 @@ def csv_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     sys.stdout.flush()
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = ()) -> None:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = ()
+) -> None:
     """A table for a person: drawn with rich on a terminal, tab-separated in a pipe.
 
     ``numeric`` are the indexes of the columns to align right.

@@ -1,0 +1,58 @@
+"""``ehrqa log``: where the answer log is, and its end."""
+
+from __future__ import annotations
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+
+
+@click.group(short_help="Find or purge the answer log.")
+def log() -> None:
+    """The answer log: questions and answers, in a file that only you can read.
+
+    Switch it off with --no-log, EHRQA_LOG=off, or log = false in the settings file.
+
+    \b
+    Examples:
+      ehrqa log path
+      ehrqa log purge
+    """
+
+
+@log.command()
+def path() -> int:
+    """Print the log's path, whether it exists or not.
+
+    \b
+    Examples:
+      sqlite3 "$(ehrqa log path)" "SELECT asked_at, question, text FROM answers"
+    """
+    from ehrqa_cli import config
+
+    output.write(f"{config.load().log_path()}\n")
+    return 0
+
+
+@log.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(yes: bool) -> int:
+    """Delete the log.
+
+    \b
+    Examples:
+      ehrqa log purge
+      ehrqa log purge --yes
+    """
+    from ehrqa_cli import config
+    from ehrqa_cli.store import AnswerLog
+
+    found = AnswerLog(config.load().log_path())
+    if not found.path.exists():
+        diagnostics.note(f"there is no answer log at {found.path}")
+        return 0
+    if not yes:
+        click.confirm(f"Delete the answer log {found.path}?", abort=True, err=True)
+    found.purge()
+    diagnostics.note(f"deleted {found.path}")
+    return 0

@@ -1,0 +1,124 @@
+"""Options that several commands share, and what they mean together with the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.types import Scope
+
+if TYPE_CHECKING:
+    from ehrqa_cli.config import Settings
+    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.engine import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FILE = click.Path(path_type=Path)
+
+db_option = click.option(
+    "--db",
+    type=FILE,
+    metavar="FILE",
+    help="The EHR's SQLite file [default: EHRQA_DB, or db in the settings file].",
+)
+as_of_option = click.option(
+    "--as-of",
+    metavar="TIME",
+    help="What 'now' means: a time, a date (its 23:59:00), or now [default: the database's].",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """The options of ask and batch, as given or from the settings."""
+
+    db: Path
+    as_of: str | None
+    patient: int | None
+    scope: Scope | None
+    model: str
+    log: bool
+
+    def session(self) -> Session:
+        """Open the session these options ask for; use it as a context manager."""
+        from ehrqa_cli.engine import open_session
+
+        return open_session(
+            self.db, model=self.model, as_of=self.as_of, log=self.log, scope=self.scope
+        )
+
+
+def answer_options(command: Command) -> Command:
+    """Add the options of ask and batch to ``command``; `read_answer_options` reads them."""
+    for option in reversed(
+        [
+            db_option,
+            as_of_option,
+            click.option(
+                "--patient",
+                type=click.IntRange(min=0),
+                metavar="ID",
+                help="Ask about this patient where the question names none.",
+            ),
+            click.option(
+                "--scope",
+                type=click.Choice([scope.value for scope in Scope]),
+                help="Answer from this part of the EHR [default: routed by the question].",
+            ),
+            click.option(
+                "--model",
+                metavar="NAME",
+                help="The text-to-SQL model, by its plugin's name [default: local].",
+            ),
+            click.option("--no-log", is_flag=True, help="Keep this out of the answer log."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
+    """Take the options of `answer_options` out of ``flags``. Raises UsageError."""
+    from ehrqa_cli import config
+
+    settings = config.load()
+    scope = flags.pop("scope")
+    return AnswerOptions(
+        db=database_path(flags.pop("db"), settings),
+        as_of=flags.pop("as_of"),
+        patient=flags.pop("patient"),
+        scope=Scope(scope) if scope else None,
+        model=flags.pop("model") or settings.model,
+        log=settings.log and not flags.pop("no_log"),
+    )
+
+
+def database_path(given: Path | None, settings: Settings | None = None) -> Path:
+    """The database of --db or of the settings. Raises UsageError without one."""
+    from ehrqa_cli import config
+
+    path = given or (settings or config.load()).db
+    if path is None:
+        raise UsageError(
+            "no database given",
+            "add --db FILE, or build one with `ehrqa db demo --out demo.sqlite`",
+        )
+    return path
+
+
+def open_database(path: Path) -> SqliteDatabase:
+    """Open the EHR at ``path`` for reading. Raises DatabaseError.
+
+    A file is a SQLite EHR; backends of servers, reached by a URL, come with their plugins.
+    """
+    from ehrqa_cli import registry
+    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+
+    return registry.load(registry.DATABASE, "sqlite", SqliteDatabase).open(path)

@@ -1,0 +1,120 @@
+"""From what the user typed or wrote in a file to a Question. Every fault is a UsageError."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.types import Question
+
+GIVEN_TEXT = 2000  # characters of a question that failed, in its row
+
+
+def check_text(text: str) -> str:
+    """``text`` as it is. Raises UsageError when it holds control characters.
+
+    Length and emptiness are the engine's to check; it would drop these characters in silence,
+    and what the user sees would not be what was asked.
+    """
+    for position, char in enumerate(text, start=1):
+        # Surrogates are what Python makes of bytes in an argument that are not UTF-8.
+        if category(char) in ("Cc", "Cs") and char not in "\t\n\r":
+            raise UsageError(
+                f"the question has a control character (U+{ord(char):04X}) at {position}",
+                "type it again without",
+            )
+    return text
+
+
+def check_choices(value: Any) -> tuple[tuple[str, str], ...]:
+    """Choices from ``{"A": text, ...}``. Raises UsageError for anything else."""
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping) or not value:
+        raise UsageError("choices must be an object of letters", 'write {"A": "yes", "B": "no"}')
+    for letter, text in value.items():
+        if len(letter) != 1 or not letter.isalpha() or not isinstance(text, str):
+            raise UsageError(
+                f"the choice {letter!r} is not a letter with a text",
+                'write {"A": "yes", "B": "no"}',
+            )
+    return tuple((letter.upper(), text) for letter, text in value.items())
+
+
+def read_choices(path: Path) -> tuple[tuple[str, str], ...]:
+    """Choices from a JSON file: the object itself, or one with it under ``choices``."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check --choices") from error
+    except ValueError as error:
+        hint = 'write {"A": "yes", "B": "no"}'
+        raise UsageError(f"{path} is not JSON: {error}", hint) from error
+    if isinstance(value, Mapping) and "choices" in value:
+        value = value["choices"]
+    return check_choices(value)
+
+
+def from_json(line: str, patient: int | None = None) -> Question:
+    """The question in one line of a batch file; ``patient`` is used where it names none.
+
+    Reads id, question, patient_id, study_id, image, choices and as_of, and ignores the rest.
+    Raises UsageError.
+    """
+    hint = 'write one object a line, as {"id": "1", "question": "..."}'
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"not JSON: {error}", hint) from None
+    if not isinstance(data, dict):
+        raise UsageError("not a JSON object", hint)
+    text = data.get("question")
+    if not isinstance(text, str):
+        raise UsageError("no text under 'question'", hint)
+    image = data.get("image")
+    if image is not None and not isinstance(image, str):
+        raise UsageError("'image' must be the path of a file", "write it as a text")
+    as_of = data.get("as_of")
+    if as_of is not None and not isinstance(as_of, str):
+        raise UsageError("'as_of' must be a time", 'write it as "2100-12-31 23:59:00"')
+    found = _integer(data, "patient_id")
+    return Question(
+        text=check_text(text),
+        id=_identifier(data.get("id")),
+        patient_id=patient if found is None else found,
+        study_id=_integer(data, "study_id"),
+        images=(image,) if image else (),
+        choices=check_choices(data.get("choices")),
+        as_of=as_of,
+    )
+
+
+def given(line: str) -> tuple[Any, str]:
+    """The id and the question in a line that need not be valid, for the row that answers it."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, ""
+    if not isinstance(data, dict):
+        return None, ""
+    text = data.get("question")
+    return data.get("id"), text[:GIVEN_TEXT] if isinstance(text, str) else ""
+
+
+def _identifier(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _integer(data: Mapping[str, Any], name: str) -> int | None:
+    value = data.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise UsageError(f"'{name}' must be a whole number, not {value!r}", f"mend '{name}'")
