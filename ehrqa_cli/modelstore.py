@@ -1,10 +1,8 @@
 """Model files: those shipped with ehrqa, and those that ``ehrqa models pull`` fetches.
 
 Shipped models lie in folders of ``models/`` in a checkout and of ``ehrqa_cli/_models`` in a
-wheel. Each folder has a ``model.json`` beside its artefact:
-
-    {"name": "ehrqa-text2sql", "file": "ehrqa-text2sql.gguf", "bytes": 1, "sha256": "...",
-     "licence": "Apache-2.0", "about": "one line"}
+wheel. Each folder has a ``manifest.json`` beside its artefact, with at least ``file`` and
+``sha256``, and where they are known ``bytes``, ``licence`` and ``about`` (one line).
 
 Pullable models stand in ``models.toml`` of the package, with their sources in the order in which
 they are tried. A file counts only when its SHA-256 is the one written down.
@@ -77,20 +75,22 @@ def shipped(name: str) -> Path:
 
 
 def shipped_models() -> list[ModelFile]:
-    """The models with a ``model.json``, whether their file is there or not."""
-    return [_shipped_model(card) for card in sorted(models_root().glob("*/model.json"))]
+    """The models with a ``manifest.json``, whether their file is there or not."""
+    return [_shipped_model(card) for card in sorted(models_root().glob("*/manifest.json"))]
 
 
 def _shipped_model(card: Path) -> ModelFile:
     try:
         data = json.loads(card.read_text(encoding="utf-8"))
+        path = card.parent / str(data["file"])
+        size = data.get("bytes") or (path.stat().st_size if path.is_file() else 0)
         return ModelFile(
-            name=str(data["name"]),
-            path=card.parent / str(data["file"]),
-            bytes=int(data["bytes"]),
+            name=path.stem,
+            path=path,
+            bytes=int(size),
             sha256=str(data["sha256"]),
-            licence=str(data["licence"]),
-            about=str(data["about"]),
+            licence=str(data.get("licence", "see its card")),
+            about=str(data.get("about", "shipped with ehrqa")),
             shipped=True,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -10,6 +10,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.options import json_option
+from ehrqa_cli.contracts.errors import ModelError
 
 if TYPE_CHECKING:
     from ehrqa_cli.modelstore import ModelFile
@@ -105,9 +106,7 @@ def pull(name: str, force: bool) -> int:
     if not force and modelstore.verify(model) == "ok":
         diagnostics.note(f"{name} is here already, and its SHA-256 is right")
     elif model.shipped:
-        modelstore.shipped(name)
-        diagnostics.warn(f"{name} is shipped with ehrqa and cannot be pulled; restore models/")
-        return 1
+        raise ModelError(f"{name} is shipped, not pulled, and its file is not right", _mend(model))
     else:
         diagnostics.note(f"fetching {name}, {_megabytes(model.bytes)}, licence {model.licence}")
         with diagnostics.progress("bytes") as advance:

@@ -1,0 +1,76 @@
+"""``ehrqa db``: make an EHR database, or describe one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ehrqa_cli.cli import output
+from ehrqa_cli.cli.options import FILE, database_path, json_option, open_database
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits
+
+COUNTING = Limits(seconds=600.0)  # a count of 300 million rows takes minutes
+
+
+@click.group(short_help="Import MIMIC-IV files, build the demo EHR, describe a database.")
+def db() -> None:
+    """Make an EHR database, or describe one.
+
+    \b
+    Examples:
+      ehrqa db demo --out demo.sqlite
+      ehrqa db import mimic-iv-2.2 --out ehr.sqlite
+      ehrqa db info ehr.sqlite
+    """
+
+
+@db.command()
+@click.argument("file", type=FILE, required=False)
+@json_option
+def info(file: Path | None, as_json: bool) -> int:
+    """Describe the EHR in FILE: its tables, rows, columns, and what 'now' means in it.
+
+    \b
+    Examples:
+      ehrqa db info ehr.sqlite
+      ehrqa db info ehr.sqlite --json
+    """
+    path = database_path(file)
+    opened = open_database(path)
+    try:
+        facts: dict[str, Any] = {
+            "file": str(path),
+            "bytes": path.stat().st_size,
+            "dialect": opened.dialect,
+            "fingerprint": opened.fingerprint(),
+            "as_of": opened.default_as_of(),
+            "about": dict(opened.meta),
+            "tables": {
+                table: {"rows": _count(opened, table), "columns": list(columns)}
+                for table, columns in opened.schema().items()
+            },
+        }
+    finally:
+        opened.close()
+    if as_json:
+        output.json_line(facts)
+        return 0
+    output.line(f"{path}: {facts['dialect']}, {facts['bytes'] / 1e6:,.1f} MB")
+    output.line(f"fingerprint {facts['fingerprint']}")
+    output.line(f"'now' is {facts['as_of']} unless --as-of says otherwise")
+    for key, value in facts["about"].items():
+        output.line(f"{key}: {value}")
+    rows = [
+        (name, table["rows"], ", ".join(table["columns"]))
+        for name, table in facts["tables"].items()
+    ]
+    output.table(("table", "rows", "columns"), rows, numeric=(1,))
+    return 0
+
+
+def _count(database: Database, table: str) -> int:
+    quoted = table.replace('"', '""')
+    return int(database.execute(f'SELECT count(*) FROM "{quoted}"', COUNTING).rows[0][0] or 0)

@@ -1,0 +1,79 @@
+"""``ehrqa eval``: measure ehrqa on a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
+
+BENCHMARKS = {
+    "ehrsql": "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
+}
+
+
+@click.group(name="eval", short_help="Measure ehrqa on a benchmark.")
+def evaluation() -> None:
+    """Measure ehrqa on a benchmark's questions.
+
+    \b
+    Examples:
+      ehrqa eval list
+      ehrqa eval ehrsql --data ehrsql-2024 --split valid --db mimic_iv.sqlite
+    """
+
+
+@evaluation.command("list")
+def list_benchmarks() -> int:
+    """List the benchmarks.
+
+    \b
+    Examples:
+      ehrqa eval list
+    """
+    for name, about in BENCHMARKS.items():
+        output.line(f"{name}  {about}")
+    return 0
+
+
+@evaluation.command()
+@click.option("--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder.")
+@click.option("--split", default="valid", show_default=True, help="Its split.")
+@db_option
+@click.option("--out", type=FILE, metavar="DIR", help="Write answers and scores here; resumable.")
+@click.option("--predictions", type=FILE, metavar="FILE", help="Score these instead of asking.")
+@click.option("--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly.")
+@click.option("--model", metavar="NAME", help="The text-to-SQL model [default: local].")
+@json_option
+def ehrsql(**flags: Any) -> int:
+    """EHRSQL: answer every question, score them as the shared task did, print the table.
+
+    \b
+    Examples:
+      ehrqa eval ehrsql --data ehrsql-2024 --split valid --db mimic_iv.sqlite --out run1
+      ehrqa eval ehrsql --data ehrsql-2024 --predictions p.json --db mimic_iv.sqlite --json
+    """
+    from ehrqa_cli import config
+    from ehrqa_cli.evaluate.ehrsql import run_ehrsql
+
+    settings = config.load()
+    db: Path = database_path(flags["db"], settings)
+    with diagnostics.progress() as advance:
+        report = run_ehrsql(
+            flags["data"],
+            flags["split"],
+            db,
+            out=flags["out"],
+            predictions=flags["predictions"],
+            limit=flags["limit"],
+            model=flags["model"] or settings.model,
+            progress=lambda done, total: advance(done, total, "questions"),
+        )
+    if flags["as_json"]:
+        output.json_line(report.as_dict())
+    else:
+        output.write(report.as_table().rstrip("\n") + "\n")
+    return 0
