@@ -3,6 +3,8 @@
 Pure: no database, no model, no third-party import (design: "Logical form").
 """
 
+from ehrqa_cli.logical_form.compile import compile_sql, evidence_queries
+from ehrqa_cli.logical_form.describe import describe
 from ehrqa_cli.logical_form.form import (
     Abstain,
     Combine,
@@ -20,6 +22,7 @@ from ehrqa_cli.logical_form.links import bind, refer, used_links
 from ehrqa_cli.logical_form.machine import EOS, Machine
 from ehrqa_cli.logical_form.normalise import normalise
 from ehrqa_cli.logical_form.parse import parse
+from ehrqa_cli.logical_form.scope import scope_of
 
 __all__ = [
     "EOS",
@@ -37,9 +40,13 @@ __all__ = [
     "Ref",
     "Select",
     "bind",
+    "compile_sql",
+    "describe",
+    "evidence_queries",
     "normalise",
     "parse",
     "print_form",
     "refer",
+    "scope_of",
     "used_links",
 ]
