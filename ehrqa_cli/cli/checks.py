@@ -174,9 +174,10 @@ def folders() -> Iterator[Finding]:
 
 def _writable(path: Path) -> bool:
     """Whether ``path``, or the nearest folder above it that exists, lets us write."""
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return os.access(path, os.W_OK)
+    if path.exists():
+        return os.access(path, os.W_OK)
+    above = next(parent for parent in path.parents if parent.exists())
+    return above.is_dir() and os.access(above, os.W_OK)
 
 
 def database(db: Path | None) -> Iterator[Finding]:

@@ -43,9 +43,11 @@ def list_benchmarks() -> int:
 @click.option("--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder.")
 @click.option("--split", default="valid", show_default=True, help="Its split.")
 @db_option
-@click.option("--out", type=FILE, metavar="DIR", help="Write answers and scores here; resumable.")
+@click.option("--out", type=FILE, metavar="DIR", help="Write answers and scores here; resumes.")
 @click.option("--predictions", type=FILE, metavar="FILE", help="Score these instead of asking.")
-@click.option("--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly."
+)
 @click.option("--model", metavar="NAME", help="The text-to-SQL model [default: local].")
 @json_option
 def ehrsql(**flags: Any) -> int:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 _seen = threading.Event()
 
 
-def install() -> None:
-    """Remember SIGINT from now on, and raise KeyboardInterrupt as before."""
+@contextmanager
+def watch() -> Iterator[None]:
+    """Remember SIGINT inside the block, and raise KeyboardInterrupt as ever."""
     _seen.clear()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _on_signal)
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers, and only it gets signals
+        return
+    before = signal.signal(signal.SIGINT, _on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
@@ -26,6 +35,6 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if the user pressed Ctrl-C since `install`."""
+    """Raise KeyboardInterrupt if the user pressed Ctrl-C inside `watch`."""
     if _seen.is_set():
         raise KeyboardInterrupt

@@ -64,9 +64,9 @@ def root() -> None:
 def run(argv: Sequence[str]) -> int:
     """Run the command line ``argv`` and return the exit code; no exception leaves it."""
     output.prepare()
-    interrupt.install()
     try:
-        return _run(list(argv))
+        with interrupt.watch():
+            return _run(list(argv))
     except EhrqaError as error:
         diagnostics.error(error.message, error.hint)
         return error.exit_code
@@ -77,9 +77,8 @@ def run(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         diagnostics.note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        output.silence()  # the reader of our pipe has seen enough: no error of ours
-        return 0
+    except output.ReaderGone:
+        return 0  # the reader of our pipe has seen enough: no error of ours
     except Exception as error:
         return _unexpected(error)
 

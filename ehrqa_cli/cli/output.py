@@ -15,6 +15,10 @@ if TYPE_CHECKING:  # importing typing costs a third of the time that `ehrqa --he
     from typing import Any
 
 
+class ReaderGone(Exception):
+    """The reader of our pipe closed it (``| head``). Not BrokenPipeError: click handles that."""
+
+
 def safe(text: str) -> str:
     """``text`` with control characters (all but newline and tab) shown as escapes."""
     if text.isprintable():
@@ -34,9 +38,17 @@ def prepare() -> None:
 
 
 def write(text: str) -> None:
-    """Write ``text`` as it is and flush, so that a reader of the pipe has it at once."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Write ``text`` as it is and flush, so that a reader of the pipe has it at once.
+
+    Raises ReaderGone when nobody reads the pipe any more.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nothing may be left to be written at exit, where it would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise ReaderGone from None
 
 
 def line(text: str = "") -> None:
@@ -48,14 +60,9 @@ def finish(text: str) -> int:
     """Write the last text of the program; returns the exit code, also when nobody reads."""
     try:
         write(text)
-    except BrokenPipeError:
-        silence()
+    except ReaderGone:
+        return 0  # as in `| head`: not an error
     return 0
-
-
-def silence() -> None:
-    """After a broken pipe: let nothing be written at exit, where it would raise again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -85,11 +92,13 @@ def json_line(value: Any) -> None:
 def csv_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """RFC 4180 CSV with a header; NULL is an empty field."""
     import csv
+    import io
 
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    sys.stdout.flush()
+    write(buffer.getvalue())
 
 
 def table(
