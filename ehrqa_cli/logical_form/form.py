@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Union
 
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS
 
@@ -102,7 +101,7 @@ class Abstain:
     """The model's own refusal to answer."""
 
 
-Form = Union[Select, Combine, Abstain]
+Form = Select | Combine | Abstain
 
 
 def print_form(form: Form) -> str:

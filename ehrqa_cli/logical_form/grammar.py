@@ -161,7 +161,6 @@ class FilterSpec:
 
 _ALL = tuple(k for k in KINDS if k not in (*IMAGE, "item"))
 _EVENTS = tuple(k for k in _ALL if k not in ("person", "item"))
-_RELATION = {"event": True, "window": True}
 # The order of this table is the order in which filters are written.
 FILTERS: dict[str, FilterSpec] = {
     "route": FilterSpec(("rx",), ("route",)),
@@ -189,11 +188,11 @@ FILTERS: dict[str, FilterSpec] = {
     "older": FilterSpec(_ALL, ("V",)),
     "younger": FilterSpec(_ALL, ("V",)),
     "current": FilterSpec(STAYS),
-    "after": FilterSpec(_EVENTS, **_RELATION),
-    "before": FilterSpec(_EVENTS, **_RELATION),
-    "with": FilterSpec(_EVENTS, **_RELATION),
-    "without": FilterSpec((*_EVENTS, "person"), **_RELATION),
-    "notfollowed": FilterSpec(_EVENTS, **_RELATION),
+    "after": FilterSpec(_EVENTS, event=True, window=True),
+    "before": FilterSpec(_EVENTS, event=True, window=True),
+    "with": FilterSpec(_EVENTS, event=True, window=True),
+    "without": FilterSpec((*_EVENTS, "person"), event=True, window=True),
+    "notfollowed": FilterSpec(_EVENTS, event=True, window=True),
     "involving": FilterSpec((*_EVENTS, "person"), event=True),
     "followed": FilterSpec(("dx", "proc", "rx"), event=True),
     "visit": FilterSpec(_EVENTS, which=True),

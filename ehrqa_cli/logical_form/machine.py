@@ -101,7 +101,7 @@ class Machine:
     def _options(self, symbol: Symbol) -> Options:
         name = symbol[0]
         if name in ("words", "maybe"):
-            return {w: () for w in symbol[1:]}
+            return dict.fromkeys(symbol[1:], ())
         if name == "slot":
             return self._slot(symbol[1])
         found: Options = getattr(self, "_" + name.rstrip("?") + "_options")(symbol)
@@ -117,7 +117,7 @@ class Machine:
             f"#{k}": () for k, has in enumerate(self.link_types, 1) if has.intersection(types)
         }
         if slot in INT_SLOTS:
-            found.update({i: () for i in INTS})
+            found.update(dict.fromkeys(INTS, ()))
         return found
 
     def _form_options(self, symbol: Symbol) -> Options:
@@ -166,14 +166,14 @@ class Machine:
     def _items_options(self, symbol: Symbol) -> Options:
         name = symbol[1]
         slot = (KINDS[name].item or "") if name in KINDS else name
-        found: Options = {w: (("more", slot),) for w in self._slot(slot)}
+        found: Options = dict.fromkeys(self._slot(slot), (("more", slot),))
         if slot == "FINDING":
             found["abnormality"] = ()
         return found
 
     def _more_options(self, symbol: Symbol) -> Options:
         again: tuple[Symbol, ...] = (("slot", symbol[1]), ("more", symbol[1]))
-        return {op: again for op in ("or", "and", "not")}
+        return dict.fromkeys(("or", "and", "not"), again)
 
     def _place_options(self, _symbol: Symbol) -> Options:
         return {"at": (("items", "PLACE"),)}
@@ -215,7 +215,7 @@ class Machine:
         return tuple(("slot", s) for s in spec.slots)
 
     def _window_options(self, _symbol: Symbol) -> Options:
-        found: Options = {w: () for w in WINDOWS}
+        found: Options = dict.fromkeys(WINDOWS, ())
         found["within"] = (("slot", "DUR"),)
         return found
 

@@ -20,6 +20,15 @@ from ehrqa_cli.logical_form.form import Event, Filter, Items, Lit
 from ehrqa_cli.logical_form.normalise import with_filter
 
 _T = r"(?:\w+\.)?\w+"
+_RELATIVE: dict[tuple[str, str], str] = {
+    ("year", "0"): "this_year",
+    ("year", "1"): "last_year",
+    ("month", "0"): "this_month",
+    ("month", "1"): "last_month",
+    ("day", "0"): "today",
+    ("day", "1"): "yesterday",
+}
+_NOW = r"DATETIME\(CURRENT_TIME"
 _TIME: list[tuple[str, Callable[[re.Match[str]], Filter]]] = [
     (
         rf"STRFTIME\('(?:%Y|%Y-%m|%Y-%m-%d)', {_T}\) (=|>=|<) '([\d-]+)'",
@@ -30,18 +39,10 @@ _TIME: list[tuple[str, Callable[[re.Match[str]], Filter]]] = [
         lambda m: Filter("since_ago" if m[1] == ">=" else "until_ago", (Lit(m[2]),)),
     ),
     (
-        rf"DATETIME\({_T}, 'start of (\w+)'\) = DATETIME\(CURRENT_TIME, 'start of \w+', '-(\d) \w+'\)",
+        rf"DATETIME\({_T}, 'start of (\w+)'\) = {_NOW}, 'start of \w+', '-(\d) \w+'\)",
         lambda m: Filter(_RELATIVE[m[1], m[2]]),
     ),
 ]
-_RELATIVE = {
-    ("year", "0"): "this_year",
-    ("year", "1"): "last_year",
-    ("month", "0"): "this_month",
-    ("month", "1"): "last_month",
-    ("day", "0"): "today",
-    ("day", "1"): "yesterday",
-}
 _INSIDE = re.compile(rf"STRFTIME\('(%m|%d|%m-%d)', {_T}\) = '([\d-]+)'")
 _VALUES: list[tuple[str, str]] = [
     (r"prescriptions\.route = '(.*)'", "route"),

@@ -23,7 +23,7 @@ from ehrqa_cli.build.inverse.tree import (
     text,
 )
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
-from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
+from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Items, Lit, Select
 from ehrqa_cli.logical_form.grammar import TIME_FILTERS
 from ehrqa_cli.logical_form.normalise import normalise, with_filter
 
@@ -63,6 +63,12 @@ def _form(tree: Node) -> Form:
     return _plain(tree, table)
 
 
+def subquery_of(condition: Node) -> Node:
+    """The SELECT of ``column IN ( SELECT ... )``, None for other conditions."""
+    query = condition.args.get("query") if condition.key == "in" else None
+    return bare(query) if query is not None else None
+
+
 def event_of(select: Node, table: str, column: str = "") -> Event:
     """The event that a SELECT over one table ranges over."""
     kind = _KIND.get(table)
@@ -87,8 +93,6 @@ def _own_item(event: Event) -> Event:
     item = event.get(own) if own else None
     if own is None or item is None:
         return event
-    from ehrqa_cli.logical_form.form import Items
-
     return replace(event.without(own), items=Items(item.args))
 
 
@@ -150,7 +154,7 @@ def _period(select: Node) -> str | None:
 def _patients(select: Node) -> Form:
     conditions = conditions_of(select)
     for node in conditions:
-        inner = bare(node.args["query"]) if node.key == "in" and node.args.get("query") else None
+        inner = subquery_of(node)
         if inner is not None and table_of(inner) not in ("admissions",):
             return Select("count_patients", _innermost(inner))
     event = event_of(select, "admissions")
@@ -163,7 +167,7 @@ def _patients(select: Node) -> Form:
 def _innermost(select: Node) -> Event:
     # Inputs and outputs are reached through icustays; the event itself is the innermost SELECT.
     for node in conditions_of(select):
-        inner = bare(node.args["query"]) if node.key == "in" and node.args.get("query") else None
+        inner = subquery_of(node)
         if inner is not None and table_of(inner) in ("inputevents", "outputevents", "chartevents"):
             return event_of(inner, table_of(inner) or "")
     if inner_table := table_of(select):
@@ -249,7 +253,8 @@ def _side(select: Node, column: str) -> Event:
 def _related(select: Node, column: str, main_first: bool = False) -> Event:
     first, second = _side(inner_of(select), column), _side(joins_of(select)[0], column)
     main, other = (first, second) if main_first else (second, first)
-    name, window, args = "with", None, ()
+    name, window = "with", None
+    args: tuple[Lit, ...] = ()
     for node in conditions_of(select):
         sql = text(node)
         if re.fullmatch(r"T1\.\w+ < T2\.\w+", sql):
@@ -259,8 +264,6 @@ def _related(select: Node, column: str, main_first: bool = False) -> Event:
         elif match := re.fullmatch(r"DATETIME\(T1\.\w+, 'start of (\w+)'\) = .*", sql):
             window = "same" + match[1]
         elif match := re.fullmatch(r".* BETWEEN .* AND DATETIME\(\S+, '\+(\d+ \w+)'\)", sql):
-            from ehrqa_cli.logical_form.form import Lit
-
             window, args = "within", (Lit(match[1]),)
         elif re.fullmatch(r"DATETIME\(T1\.\w+\) = DATETIME\(T2\.\w+\)", sql):
             window = "sametime"
@@ -272,29 +275,30 @@ def _related(select: Node, column: str, main_first: bool = False) -> Event:
     return with_filter(main, Filter(name, args, inner, window))
 
 
+def _keep(select: Node, kept: list[Node]) -> Node:
+    """A copy of a SELECT with only these of its conditions."""
+    stripped = select.copy()
+    stripped.set("where", None)
+    for condition in kept:
+        stripped = stripped.where(condition.copy())
+    return stripped
+
+
 def _over_groups(how: str, inner: Node) -> Form:
     table = table_of(inner) or ""
-    if table == "cost":
-        rest, involved = Event("bill"), None
-        for node in conditions_of(inner):
-            query = bare(node.args["query"]) if node.key == "in" and node.args.get("query") else None
-            if query is not None:
-                involved = event_of(query, table_of(query) or "")
-        stripped = inner.copy()
-        kept = [c for c in conditions_of(inner) if not (c.key == "in" and c.args.get("query"))]
-        stripped.set("where", None)
-        for node in kept:
-            stripped = stripped.where(node.copy())
-        rest = read_conditions(stripped, rest)
-        if involved is not None:
-            rest = with_filter(rest, Filter("involving", event=involved))
-        return Select(f"{how}_total", rest)
-    return Select(f"{how}_count", event_of(inner, table), per=_period(inner))
+    if table != "cost":
+        return Select(f"{how}_count", event_of(inner, table), per=_period(inner))
+    conditions = conditions_of(inner)
+    kept = [c for c in conditions if subquery_of(c) is None]
+    event = read_conditions(_keep(inner, kept), Event("bill"))
+    for query in (subquery_of(c) for c in conditions):
+        if query is not None:
+            involved = event_of(query, table_of(query) or "")
+            event = with_filter(event, Filter("involving", event=involved))
+    return Select(f"{how}_total", event)
 
 
 def _lived(select: Node, whole: str) -> Form:
-    from ehrqa_cli.logical_form.form import Lit
-
     match = re.search(r"< (\d+) \* 365(?: / (\d+))?", whole)
     if match is None:
         raise Unrecognised("a period of survival")
@@ -312,12 +316,8 @@ def _cohorts(select: Node) -> list[Event]:
     found: list[Event] = []
     for node in select.find_all(type(select)):
         if joins_of(node) and table_of(node) in ("diagnoses_icd", "prescriptions"):
-            stripped = node.copy()
             kept = [c for c in conditions_of(node) if "365" not in text(c)]
-            stripped.set("where", None)
-            for condition in kept:
-                stripped = stripped.where(condition.copy())
-            found.append(event_of(stripped, table_of(node) or ""))
+            found.append(event_of(_keep(node, kept), table_of(node) or ""))
     return sorted(found, key=lambda e: e.kind != "dx")
 
 
@@ -336,7 +336,5 @@ def _percentile(select: Node, inner: Node) -> Form:
             event = with_filter(with_filter(event, patient), Filter("peers"))
             event = with_filter(event, Filter("visit", which=which)) if which else event
         else:
-            item = inner.copy()
-            item.set("where", None)
-            event = replace(event, items=read_conditions(item.where(node.copy()), event).items)
+            event = replace(event, items=read_conditions(_keep(inner, [node]), event).items)
     return Select("percentile", event, (value,))

@@ -1,4 +1,4 @@
-"""Forms to NeuralSQL for the EHRSQL schema, in EHRSQL's conventions; ``current_time`` stays unbound."""
+"""Forms to NeuralSQL for the EHRSQL schema, in its conventions; ``current_time`` stays unbound."""
 
 from __future__ import annotations
 

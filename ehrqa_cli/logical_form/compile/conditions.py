@@ -1,4 +1,4 @@
-"""Filters to SQL conditions, in EHRSQL's conventions (papers/ehrxqa.txt, appendix C; EHRSQL-2024)."""
+"""Filters to SQL conditions, in EHRSQL's conventions (EHRXQA appendix C; EHRSQL-2024)."""
 
 from __future__ import annotations
 

@@ -105,9 +105,7 @@ def label_of(src: Source, codes: str, distinct: str = "") -> str:
     if look is None:
         return codes
     name = f"{look.table}.{look.label}"
-    return (
-        f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
-    )
+    return f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
 
 
 def _name(select: Select) -> str:
@@ -209,7 +207,9 @@ def _aggregate(select: Select) -> str:
 
 def _total(select: Select) -> str:
     how = select.head.split("_")[0].upper()
-    inner = f"SELECT SUM(cost.cost) AS C1 FROM cost{where(rows(select.event))} GROUP BY cost.hadm_id"
+    inner = (
+        f"SELECT SUM(cost.cost) AS C1 FROM cost{where(rows(select.event))} GROUP BY cost.hadm_id"
+    )
     return f"SELECT {how}(T1.C1) FROM ( {inner} ) AS T1"
 
 
@@ -311,7 +311,9 @@ def _top_mortality(select: Select) -> str:
         "JOIN patients ON T1.subject_id = patients.subject_id"
     )
     rates = f"SELECT T2.code, AVG(C1) AS C2 FROM ( {alive} ) AS T2 GROUP BY T2.code"
-    ranked = f"SELECT T3.code, DENSE_RANK() OVER ( ORDER BY T3.C2 ASC ) AS C3 FROM ( {rates} ) AS T3"
+    ranked = (
+        f"SELECT T3.code, DENSE_RANK() OVER ( ORDER BY T3.C2 ASC ) AS C3 FROM ( {rates} ) AS T3"
+    )
     return label_of(src, f"SELECT T4.code FROM ( {ranked} ) AS T4 WHERE T4.C3 <= {most}")
 
 

@@ -77,7 +77,10 @@ def _related(event: Event, item: Filter, src: Source) -> str:
         return f"{src.table}.hadm_id IN ( {inside} )"
     table = f"( {side(inner, other, ())} ) AS other"
     main = (f"{src.table}.{src.time}", f"{src.table}.hadm_id")
-    join = [f"other.subject_id = {src.table}.subject_id", *window(item, ("other.t", "other.v"), main)]
+    join = [
+        f"other.subject_id = {src.table}.subject_id",
+        *window(item, ("other.t", "other.v"), main),
+    ]
     found = f"( SELECT 1 FROM {table} WHERE {' AND '.join(join)} )"
     if item.name == "without":
         return f"NOT EXISTS {found}"
