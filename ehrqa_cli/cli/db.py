@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import output
+from ehrqa_cli.cli.db_import import import_command
 from ehrqa_cli.cli.options import FILE, database_path, json_option, open_database
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
@@ -25,6 +26,9 @@ def db() -> None:
       ehrqa db import mimic-iv-2.2 --out ehr.sqlite
       ehrqa db info ehr.sqlite
     """
+
+
+db.add_command(import_command)
 
 
 @db.command()

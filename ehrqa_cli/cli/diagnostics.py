@@ -43,7 +43,7 @@ def note(message: str) -> None:
 
 @contextmanager
 def progress(unit: str = "count") -> Iterator[Advance]:
-    """A progress bar on a terminal; elsewhere nothing. ``unit`` is ``count`` or ``bytes``."""
+    """A progress bar on a terminal; elsewhere nothing. ``unit`` is count, bytes or share."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
@@ -53,11 +53,18 @@ def progress(unit: str = "count") -> Iterator[Advance]:
         DownloadColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns: dict[str, type[ProgressColumn]] = {
+        "count": MofNCompleteColumn,
+        "bytes": DownloadColumn,
+        "share": TaskProgressColumn,
+    }
+    amount = columns[unit]()
     label = TextColumn("{task.description}", markup=False)
     bar = Progress(
         label,
