@@ -90,6 +90,8 @@ _VISIT = ("hadm_id", "admissions", "hadm_id")
 _STAY = ("stay_id", "icustays", "stay_id")
 _ITEM = ("itemid", "d_items", "itemid")
 _SUBJECT, _HADM, _STAYID, _ITEMID = _id("subject_id"), _id("hadm_id"), _id("stay_id"), _id("itemid")
+# MIMIC-IV has labs, cultures and transfers outside hospital visits; the importer can keep them
+_VISIT_IF_ANY = Column("hadm_id", "INT", False, "hadm_id")
 
 
 def _patients() -> Table:
@@ -97,7 +99,7 @@ def _patients() -> Table:
         _row_id(),
         _SUBJECT,
         _text("gender", 5),
-        _time("dob", "anchor_year - anchor_age: year of birth; month and day are the admission's"),
+        _time("dob", "mid-July of anchor_year - anchor_age: MIMIC-IV gives no day of birth"),
         _time("dod", required=False),
     )
     return Table("patients", columns, indexes=(("subject_id",),))
@@ -111,9 +113,9 @@ def _admissions() -> Table:
         _time("admittime"),
         _time("dischtime", required=False),
         _text("admission_type", 50),
-        _text("admission_location", 50),
+        _text("admission_location", 50, required=False),
         _text("discharge_location", 50, required=False),
-        _text("insurance", 255),
+        _text("insurance", 255, required=False),
         _text("language", 10, required=False),
         _text("marital_status", 50, required=False),
         Column("age", "INT", source="anchor_age + year of admission - anchor_year"),
@@ -144,7 +146,7 @@ def _labevents() -> Table:
     columns = (
         _row_id(),
         _SUBJECT,
-        _HADM,
+        _VISIT_IF_ANY,
         _ITEMID,
         _time("charttime", required=False),
         _number("valuenum"),
@@ -166,9 +168,9 @@ def _prescriptions() -> Table:
         _time("starttime"),
         _time("stoptime", required=False),
         _text("drug", 255),
-        _text("dose_val_rx", 100),
-        _text("dose_unit_rx", 50),
-        _text("route", 50),
+        _text("dose_val_rx", 100, required=False),
+        _text("dose_unit_rx", 50, required=False),
+        _text("route", 50, required=False),
     )
     indexes = (("drug", "starttime"), ("hadm_id",), ("subject_id", "starttime"))
     return Table("prescriptions", columns, "starttime", (_VISIT,), indexes)
@@ -198,7 +200,7 @@ def _microbiology() -> Table:
     columns = (
         _row_id(),
         _SUBJECT,
-        _HADM,
+        _VISIT_IF_ANY,
         _time("charttime"),
         _text("spec_type_desc", 100, required=False),
         _text("test_name", 100, required=False),
@@ -233,7 +235,7 @@ def _transfers() -> Table:
     columns = (
         _row_id(),
         _SUBJECT,
-        _HADM,
+        _VISIT_IF_ANY,
         _id("transfer_id"),
         _text("eventtype", 20),
         _text("careunit", 20, required=False),
