@@ -109,7 +109,8 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> Settings:
         raise UsageError(f"{origin} must be a text, not {value!r}", f'write {key} = "..."')
     if key == "model":
         return replace(settings, model=value)
-    return replace(settings, **{key: Path(value).expanduser()})
+    path: dict[str, Any] = {key: Path(value).expanduser()}
+    return replace(settings, **path)
 
 
 def _from_text(key: str, text: str, origin: str) -> Any:

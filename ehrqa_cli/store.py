@@ -83,7 +83,7 @@ class AnswerLog:
             self._make_private()
             database = sqlite_utils.Database(self.path)
             try:
-                database[TABLE].insert(row)
+                database.table(TABLE).insert(row)
             finally:
                 database.conn.close()
         except (OSError, sqlite3.Error) as error:
@@ -100,7 +100,7 @@ class AnswerLog:
         try:
             database = sqlite_utils.Database(self.path)
             try:
-                return int(database[TABLE].count) if database[TABLE].exists() else 0
+                return int(database.table(TABLE).count) if database.table(TABLE).exists() else 0
             finally:
                 database.conn.close()
         except (OSError, sqlite3.Error) as error:
