@@ -48,7 +48,7 @@ def tokens(sql: str) -> list[Token]:
     try:
         found = SQLite().tokenize(sql)
     except SqlglotError as error:
-        raise Refused(f"Not readable as SQL: {_first_line(error)}", ONE_SELECT) from None
+        raise Refused(f"not readable as SQL: {_first_line(error)}", ONE_SELECT) from None
     return [Token(kinds.get(t.token_type, "word"), t.text, t.start, t.end + 1) for t in found]
 
 
@@ -63,9 +63,9 @@ def parse_statements(sql: str) -> list[Expression]:
     try:
         parsed = sqlglot.parse(sql, dialect=DIALECT)
     except SqlglotError as error:
-        raise Refused(f"Not readable as SQL: {_first_line(error)}", ONE_SELECT) from None
+        raise Refused(f"not readable as SQL: {_first_line(error)}", ONE_SELECT) from None
     except RecursionError:
-        raise Refused("The SQL is nested too deeply", "write it with fewer brackets") from None
+        raise Refused("the SQL is nested too deeply", "write it with fewer brackets") from None
     return [statement for statement in parsed if isinstance(statement, Expression)]
 
 
@@ -148,7 +148,7 @@ def _function_name(call: object) -> str:
 
 def _statement_name(sql: str) -> str:
     words = sql.split(None, 1)
-    return words[0].upper()[:20] if words else "Nothing"
+    return words[0].upper()[:20] if words else "nothing"
 
 
 def _first_line(error: Exception) -> str:

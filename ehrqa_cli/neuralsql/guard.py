@@ -20,15 +20,15 @@ VQA = "func_vqa"
 def check(sql: str) -> None:
     """Raises Refused unless ``sql`` is one readable SELECT of data, at most MAX_LENGTH long."""
     if not sql.strip():
-        raise Refused("The SQL is empty", sqltext.ONE_SELECT)
+        raise Refused("the SQL is empty", sqltext.ONE_SELECT)
     if len(sql) > MAX_LENGTH:
-        raise Refused(f"The SQL has {len(sql):,} characters", f"write it in at most {MAX_LENGTH:,}")
+        raise Refused(f"the SQL has {len(sql):,} characters", f"write it in at most {MAX_LENGTH:,}")
     if "\x00" in sql:
-        raise Refused("The SQL holds a NUL character", "remove it")
+        raise Refused("the SQL holds a NUL character", "remove it")
     try:
         _check_tree(sql)
     except RecursionError:
-        raise Refused("The SQL is nested too deeply", "write it with fewer brackets") from None
+        raise Refused("the SQL is nested too deeply", "write it with fewer brackets") from None
 
 
 def _check_tree(sql: str) -> None:
@@ -38,12 +38,12 @@ def _check_tree(sql: str) -> None:
     for table in sorted(sqltext.table_names(tree)):
         if table.startswith(_SCHEMA_PREFIXES):
             raise Refused(
-                f"Reading {table} is not allowed",
+                f"reading {table} is not allowed",
                 "`ehrqa db info FILE` shows the tables and columns",
             )
     functions = sqltext.function_names(tree)
     for function in sorted(functions & _BAD_FUNCTIONS):
-        raise Refused(f"The function {function} is not allowed", sqltext.ONE_SELECT)
+        raise Refused(f"the function {function} is not allowed", sqltext.ONE_SELECT)
     if VQA in functions:
         raise Refused(
             "FUNC_VQA asks about images, and no image reader is installed",

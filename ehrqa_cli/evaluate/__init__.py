@@ -1,0 +1,1 @@
+"""Benchmarks: load, run (resumable), score, report."""

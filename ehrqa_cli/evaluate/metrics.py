@@ -1,0 +1,126 @@
+"""The scores of EHRSQL, computed as its papers and its 2024 scorer define them. Pure.
+
+A prediction is an answer or None (declined). Gold is an answer or None (unanswerable).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ehrqa_cli.contracts.types import Row, Scalar
+
+FIRST_ROWS = 100
+PENALTIES = (0, 5, 10)
+
+
+def comparable(rows: Iterable[Row]) -> str:
+    """Rows as the official scorer compares them: floats rounded to 3 decimals, every cell as
+    text, rows sorted, the first 100 of them; printed, which is how answer.json stores them."""
+    return str(sorted([_cell(cell) for cell in row] for row in rows)[:FIRST_ROWS])
+
+
+def _cell(cell: Scalar) -> str:
+    return str(round(cell, 3)) if isinstance(cell, float) else str(cell)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One scored question: is it answerable, was it answered, and rightly?
+
+    ``failed``: a fault kept the program from answering; this counts neither as an answer nor as
+    declining.
+    """
+
+    answerable: bool
+    answered: bool
+    correct: bool = False
+    failed: bool = False
+
+    def reliability(self, penalty: float) -> float:
+        """1 for a right answer or for declining the unanswerable, 0 for declining an answerable
+        question, minus ``penalty`` for a wrong answer (Lee et al. 2024, EHRSQL shared task)."""
+        if self.answered:
+            return 1.0 if self.correct else -penalty
+        return 1.0 if not self.answerable and not self.failed else 0.0
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Per cent, except counts. ``rs`` maps a penalty to the reliability score; ``rs_n`` is that
+    with the number of questions as the penalty. None: not defined (a division by 0)."""
+
+    questions: int
+    answerable: int
+    answered: int
+    correct: int
+    wrong_on_answerable: int
+    answered_unanswerable: int
+    failed: int
+    rs: dict[int, float]
+    rs_n: float
+    f1_ans: float | None
+    p_exe: float | None
+    r_exe: float | None
+    f1_exe: float | None
+    unanswerable_recall: float | None
+    coverage: float | None
+
+
+def score(outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES) -> Scores:
+    """All scores of a set of questions.
+
+    Answerability: precision and recall of "answered" against "answerable", joined in F1_ans.
+    Execution: P_exe is the share of right answers among all answered questions, R_exe among all
+    answerable ones, F1_exe their harmonic mean (EHRSQL, Lee et al. 2022; Yang et al. 2024).
+    ``coverage`` is the share of answerable questions that were answered.
+    """
+    n = len(outcomes)
+    answerable = sum(o.answerable for o in outcomes)
+    answered = sum(o.answered for o in outcomes)
+    both = sum(o.answered and o.answerable for o in outcomes)
+    correct = sum(o.correct for o in outcomes)
+    declined = sum(o.reliability(0) == 1.0 and not o.answerable for o in outcomes)
+    p_exe, r_exe = _share(correct, answered), _share(correct, answerable)
+    return Scores(
+        questions=n,
+        answerable=answerable,
+        answered=answered,
+        correct=correct,
+        wrong_on_answerable=both - correct,
+        answered_unanswerable=answered - both,
+        failed=sum(o.failed for o in outcomes),
+        rs={c: _mean([o.reliability(c) for o in outcomes]) for c in penalties},
+        rs_n=_mean([o.reliability(n) for o in outcomes]),
+        f1_ans=_f1(_share(both, answered), _share(both, answerable)),
+        p_exe=p_exe,
+        r_exe=r_exe,
+        f1_exe=_f1(p_exe, r_exe),
+        unanswerable_recall=_share(declined, n - answerable),
+        coverage=_share(both, answerable),
+    )
+
+
+def interval(
+    outcomes: Sequence[Outcome], penalty: float, *, rounds: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95% bootstrap interval (per cent) of a reliability score, resampling questions."""
+    values = [o.reliability(penalty) for o in outcomes]
+    draw = random.Random(seed)
+    means = sorted(_mean(draw.choices(values, k=len(values))) for _ in range(rounds))
+    return means[int(0.025 * rounds)], means[int(0.975 * rounds) - 1]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return 100.0 * sum(values) / len(values) if values else 0.0
+
+
+def _share(part: int, whole: int) -> float | None:
+    return 100.0 * part / whole if whole else None
+
+
+def _f1(p: float | None, r: float | None) -> float | None:
+    if p is None or r is None:
+        return None
+    return 2 * p * r / (p + r) if p + r else 0.0

@@ -1,0 +1,120 @@
+"""What a benchmark run found, as a table, as plain values, and as Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ehrqa_cli.evaluate.metrics import Scores, interval, score
+from ehrqa_cli.evaluate.records import Record
+
+_ROWS = (
+    ("F1_ans", "f1_ans"),
+    ("P_exe", "p_exe"),
+    ("R_exe", "r_exe"),
+    ("F1_exe", "f1_exe"),
+    ("unanswerable recall", "unanswerable_recall"),
+    ("coverage of answerable", "coverage"),
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Scores of one run. ``header`` names data, model and thresholds by their hashes."""
+
+    header: dict[str, Any]
+    overall: Scores
+    seen: Scores | None
+    unseen: Scores | None
+    intervals: dict[int, tuple[float, float]]
+    reasons: dict[str, int]
+    seconds: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def as_table(self) -> str:
+        """The report for a terminal, one measure a line."""
+        width = max(len(name) for name, _ in self.lines())
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.lines()) + "\n"
+
+    def as_markdown(self) -> str:
+        """The same as a Markdown table."""
+        rows = "\n".join(f"| {name} | {value} |" for name, value in self.lines())
+        return f"| | {self.header['dataset']} {self.header['split']} |\n|---|---|\n{rows}\n"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(what, value) pairs in the order of the report."""
+        s, header = self.overall, self.header
+        out = [
+            ("dataset", f"{header['dataset']} {header['version']}"),
+            ("dataset sha256", str(header["dataset_sha256"])),
+            ("database sha256", str(header["database_sha256"])),
+            ("predictions by", _by(header["predictor"])),
+            (
+                "questions",
+                f"{s.questions} ({s.answerable} answerable, {s.questions - s.answerable} not)",
+            ),
+        ]
+        for penalty, value in s.rs.items():
+            low, high = self.intervals.get(penalty, (value, value))
+            out.append((f"RS({penalty})", f"{value:.1f}  (95% {low:.1f} to {high:.1f})"))
+        out.append(("RS(N)", f"{s.rs_n:.1f}"))
+        out += [(name, _percent(getattr(s, field))) for name, field in _ROWS]
+        out += [
+            ("wrong on answerable", str(s.wrong_on_answerable)),
+            ("answered though unanswerable", str(s.answered_unanswerable)),
+            ("failed", str(s.failed)),
+        ]
+        for name, part in (("seen templates", self.seen), ("unseen templates", self.unseen)):
+            if part is not None:
+                out.append((name, _part(part)))
+        if self.reasons:
+            shown = ", ".join(f"{kind} {n}" for kind, n in self.reasons.items())
+            out.append(("abstained because", shown))
+        if self.seconds:
+            shown = f"median {self.seconds['median']:.3f}, 95% {self.seconds['p95']:.3f}"
+            out.append(("seconds a question", shown))
+        return out
+
+
+def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen: bool) -> Report:
+    """Score ``records``; ``split_seen``: report seen and unseen templates apart."""
+    outcomes = [r.outcome for r in records]
+    known = [r.outcome for r in records if r.gold is not None and not r.unseen]
+    new = [r.outcome for r in records if r.gold is not None and r.unseen]
+    overall = score(outcomes)
+    why = Counter(r.why.split(":")[0] for r in records if r.status == "abstained" and r.why)
+    totals = sorted(r.timings["total"] for r in records if "total" in r.timings)
+    seconds = {}
+    if totals:
+        p95 = totals[min(len(totals) - 1, int(0.95 * len(totals)))]
+        seconds = {"median": statistics.median(totals), "p95": p95}
+    return Report(
+        header=header,
+        overall=overall,
+        seen=score(known) if split_seen else None,
+        unseen=score(new) if split_seen else None,
+        intervals={c: interval(outcomes, c) for c in overall.rs} if outcomes else {},
+        reasons=dict(why.most_common()),
+        seconds=seconds,
+    )
+
+
+def _part(part: Scores) -> str:
+    return (
+        f"{part.correct} right, {part.wrong_on_answerable} wrong of {part.questions}"
+        f" (P_exe {_percent(part.p_exe)}, R_exe {_percent(part.r_exe)})"
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _by(predictor: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in predictor.items())
