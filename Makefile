@@ -18,7 +18,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml ehrqa_cli/cli/llama_build.py $(PLUGINS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11; run 'make $(MAKECMDGOALS) PYTHON=python3.11' or newer" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -I ehrqa_cli/cli/llama_build.py
 	@echo "installing ehrqa and its dependencies into $(VENV) ..." >&2
 	@$(PIP) install -q -e '.[dev]' $(foreach plugin,$(PLUGINS),-e $(dir $(plugin)))

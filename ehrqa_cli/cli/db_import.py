@@ -130,7 +130,7 @@ def _print(report: ImportReport) -> None:
     if report.missing:
         diagnostics.note(f"optional files that were not there: {', '.join(report.missing)}")
     if report.ignored:
-        diagnostics.note(f"files of no use here: {', '.join(report.ignored)}")
+        diagnostics.note(f"{len(report.ignored)} files have no use here (--json names them)")
     output.line(f"{report.out}: {report.rows:,} rows in {report.seconds:.1f} s")
     output.line(f"'now' is {report.as_of} unless --as-of says otherwise")
 

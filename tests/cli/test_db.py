@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ehrqa_cli.cli import db_import
+from ehrqa_cli.cli.demo import QUESTIONS
+from ehrqa_cli.ehr import mimic_import
+from ehrqa_cli.ehr.import_options import EHRSQL_CHART_ITEMS, ImportOptions, ImportReport
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[ImportOptions]:
+    """The options an import was asked with; nothing is imported."""
+    seen: list[ImportOptions] = []
+
+    def fake(source: Path, out: Path, options: ImportOptions, progress: object) -> ImportReport:
+        seen.append(options)
+        return ImportReport(out, (), (), (), "2100-12-31 23:59:00", 0.1)
+
+    monkeypatch.setattr(mimic_import, "import_mimic", fake)
+    return seen
+
+
+def test_no_option_means_the_importer_s_own_defaults(cli, asked, tmp_path):
+    assert cli("db", "import", tmp_path, "--out", tmp_path / "x").code == 0
+    assert asked == [ImportOptions()]
+
+
+def test_every_flag_reaches_the_importer(cli, asked, tmp_path):
+    flags = ["--" + name.replace("_", "-") for name in db_import.FLAGS]
+    more = ["--keep-case", "--all-chart-items", "--patient", 1, "--synthetic-costs", 5, "--force"]
+    more += ["--time-shift", "ehrsql"]
+    assert cli("db", "import", tmp_path, "--out", tmp_path / "x", *flags, *more).code == 0
+    default = ImportOptions()
+    for field in fields(ImportOptions):
+        assert getattr(asked[0], field.name) != getattr(default, field.name), field.name
+    assert cli("db", "import", tmp_path, "--out", tmp_path / "x", "--ehrsql").code == 0
+    assert asked[1] == ImportOptions().as_ehrsql()
+    assert cli("db", "import", tmp_path, "--out", tmp_path / "x", "--chart-item", 7).code == 0
+    assert asked[2].chart_items == {7} != EHRSQL_CHART_ITEMS
+
+
+def test_a_folder_that_is_no_mimic_is_one_line(cli, tmp_path):
+    ran = cli("db", "import", tmp_path, "--out", tmp_path / "x.sqlite")
+    assert (ran.code, ran.out) == (1, "")
+    assert [line.split(":")[0] for line in ran.err.splitlines()] == ["error", "hint"]
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+def test_the_demo_asks_every_question_and_shows_a_refusal(cli, ehr, rote, monkeypatch):
+    monkeypatch.setattr(
+        "ehrqa_cli.cli.demo.values",
+        lambda database, path: {"patient": 101, "lab": "creatinine", "dx": "sepsis"},
+    )
+    ran = cli("demo", "--db", ehr)
+    assert ran.code == 0
+    assert ran.out.count("$ ehrqa ask ") == len(QUESTIONS)
+    assert "0.9" in ran.out and "evidence" in ran.out and "I don't know" in ran.out
+
+
+def test_the_demo_needs_labs_and_diagnoses(cli, ehr, rote):
+    ran = cli("demo", "--db", ehr)
+    assert ran.code == 1
+    assert "no diagnoses" in ran.err
+
+
+def test_eval_lists_and_scores(cli, shared_data: Path, tmp_path: Path):
+    assert cli("eval", "list").out.startswith("ehrsql  ")
+    data = shared_data / "ehrsql-2024"
+    arguments = ["--predictions", data / "valid" / "label.json", "--limit", 20]
+    arguments += ["--data", data, "--db", data / "mimic_iv.sqlite"]
+    ran = cli("eval", "ehrsql", *arguments, "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)
+    assert "RS(0)" in cli("eval", "ehrsql", *arguments).out
+
+
+def test_eval_without_its_files_is_one_line(cli, ehr, tmp_path: Path):
+    ran = cli("eval", "ehrsql", "--data", tmp_path, "--db", ehr)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: ")
