@@ -35,11 +35,11 @@ def test_the_log_is_private_even_where_the_umask_is_not(tmp_path: Path):
     log.add(ANSWER)
     assert log.path.stat().st_mode & 0o777 == 0o600
     assert log.path.parent.stat().st_mode & 0o077 == 0
-    assert log.count() == 2
     connection = sqlite3.connect(log.path)
-    (text,) = connection.execute("SELECT answer FROM answers LIMIT 1").fetchone()
+    texts = [text for (text,) in connection.execute("SELECT answer FROM answers")]
     connection.close()
-    assert json.loads(text) == json.loads(json.dumps(answer_record(ANSWER)))
+    assert len(texts) == 2
+    assert json.loads(texts[0]) == json.loads(json.dumps(answer_record(ANSWER)))
 
 
 def test_purge_leaves_no_file(tmp_path: Path):
@@ -49,7 +49,6 @@ def test_purge_leaves_no_file(tmp_path: Path):
     (tmp_path / "log.db-wal").touch()
     assert log.purge() is True
     assert list(tmp_path.iterdir()) == []
-    assert log.count() == 0
 
 
 def test_a_log_that_cannot_be_written_says_how_to_mend_it(tmp_path: Path):
