@@ -1,0 +1,133 @@
+"""llama.cpp through its C interface: one small model, warm, with logits as numpy views.
+
+The low-level interface is used because the grammar, the entropies and the beams need the logits
+of every step, and because a model must be loaded with ``use_extra_bufts`` off: llama.cpp's extra
+buffers crash on CPUs with AMX (its pull request 26954).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ehrqa_cli.contracts.errors import ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CONTEXT = 1024
+MAX_SEQUENCES = 16
+_CONTROL = 1 << 3  # LLAMA_TOKEN_ATTR_CONTROL
+
+
+def _library() -> Any:
+    try:
+        import llama_cpp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ModelError(
+            f"llama-cpp-python cannot be loaded: {error}", "run `ehrqa doctor`, or `make setup`"
+        ) from error
+    return llama_cpp
+
+
+class Llama:
+    """A loaded model with one context. Not thread-safe; the caller holds a lock.
+
+    Raises ModelError when llama.cpp refuses the file or a step. The file's hash must have been
+    checked before: llama.cpp may end the process on a corrupt one.
+    """
+
+    def __init__(self, path: Path, threads: int = 2) -> None:
+        self._lib = lib = _library()
+        self._quiet = lib.llama_log_callback(lambda *_: None)
+        lib.llama_log_set(self._quiet, ctypes.c_void_p(0))
+        lib.llama_backend_init()
+        options = lib.llama_model_default_params()
+        options.n_gpu_layers = 0
+        options.use_extra_bufts = False
+        self._model = lib.llama_model_load_from_file(str(path).encode(), options)
+        if not self._model:
+            raise ModelError(f"llama.cpp cannot load {path.name}", "run `ehrqa models verify`")
+        settings = lib.llama_context_default_params()
+        settings.n_ctx, settings.n_batch, settings.n_ubatch = CONTEXT, 512, 512
+        settings.n_seq_max, settings.kv_unified = MAX_SEQUENCES, True
+        settings.n_threads = settings.n_threads_batch = threads
+        self._context = lib.llama_init_from_model(self._model, settings)
+        if not self._context:
+            lib.llama_model_free(self._model)
+            raise ModelError("llama.cpp cannot make a context", "free some memory and try again")
+        self._vocab = lib.llama_model_get_vocab(self._model)
+        self._memory = lib.llama_get_memory(self._context)
+        self._batch = lib.llama_batch_init(512, 0, 1)
+        self.size = int(lib.llama_vocab_n_tokens(self._vocab))
+        self.special = self._special()
+
+    def _special(self) -> dict[str, int]:
+        """Names and ids of the control tokens (types, references, lexemes)."""
+        lib = self._lib
+        found = {}
+        for i in range(self.size):
+            if lib.llama_vocab_get_attr(self._vocab, i) & _CONTROL:
+                found[lib.llama_vocab_get_text(self._vocab, i).decode()] = i
+        return found
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of plain text; control tokens spelt in it are not recognised."""
+        raw = text.encode()
+        room = (ctypes.c_int32 * (len(raw) + 8))()
+        n = self._lib.llama_tokenize(self._vocab, raw, len(raw), room, len(room), False, False)
+        if n < 0:
+            raise ModelError("the question cannot be tokenized", "ask it in other words")
+        return list(room[:n])
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        self._lib.llama_memory_clear(self._memory, True)
+
+    def copy(self, source: int, target: int) -> None:
+        """Make sequence ``target`` continue from the whole of ``source``."""
+        self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def drop(self, sequence: int) -> None:
+        """Forget one sequence."""
+        self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Start sequence 0 with these tokens; logits (vocabulary,) after the last."""
+        self.clear()
+        last = len(ids) - 1
+        entries = [(token, i, 0, i == last) for i, token in enumerate(ids)]
+        return self.decode(entries)[0]
+
+    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> list[NDArray[np.float32]]:
+        """Run (token, position, sequence, wants logits); logits (vocabulary,) where wanted.
+
+        The arrays are copies. Raises ModelError when llama.cpp reports a failure.
+        """
+        import numpy as np
+
+        lib, batch = self._lib, self._batch
+        for i, (token, position, sequence, wanted) in enumerate(entries):
+            batch.token[i], batch.pos[i], batch.logits[i] = token, position, wanted
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, sequence
+        batch.n_tokens = len(entries)
+        code = lib.llama_decode(self._context, batch)
+        if code != 0:
+            raise ModelError(f"llama.cpp failed with code {code}", "run `ehrqa doctor`")
+        found = []
+        for i, entry in enumerate(entries):
+            if entry[3]:
+                view = lib.llama_get_logits_ith(self._context, i)
+                found.append(np.ctypeslib.as_array(view, shape=(self.size,)).copy())
+        return found
+
+    def close(self) -> None:
+        """Free the model; a second call does nothing."""
+        if self._model:
+            self._lib.llama_batch_free(self._batch)
+            self._lib.llama_free(self._context)
+            self._lib.llama_model_free(self._model)
+            self._model = None

@@ -1,0 +1,143 @@
+"""Greedy and beam decoding under the grammar, over a model of a few numbers."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ehrqa_cli.contracts.errors import Cancelled
+from ehrqa_cli.logical_form import EOS, LEXEMES, Machine, parse
+from ehrqa_cli.text2sql.decoding import MAX_LEXEMES, beam, greedy
+
+IDS = {word: i for i, word in enumerate((*LEXEMES, EOS))}
+LINKS = [["lab"], ["pat"]]
+
+
+class Fake:
+    """Prefers fixed next words by what was written; ``wishes`` maps a prefix to its favourites."""
+
+    def __init__(self, wishes: dict[tuple[str, ...], dict[str, float]]) -> None:
+        self.wishes = wishes
+        self.written: dict[int, tuple[str, ...]] = {}
+        self.names = {i: w for w, i in IDS.items()}
+
+    def _logits(self, prefix: tuple[str, ...]) -> NDArray[np.float32]:
+        out = np.zeros(len(IDS), np.float32)
+        for word, value in self.wishes.get(prefix, {EOS: 5.0}).items():
+            out[IDS[word]] = value
+        return out
+
+    def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        self.written = {0: ()}
+        return self._logits(())
+
+    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> list[NDArray[np.float32]]:
+        out = []
+        for token, position, sequence, _ in entries:
+            prefix = (*self.written[sequence], self.names[token])
+            assert position == 3 + len(prefix) - 1
+            self.written[sequence] = prefix
+            out.append(self._logits(prefix))
+        return out
+
+    def copy(self, source: int, target: int) -> None:
+        self.written[target] = self.written[source]
+
+    def drop(self, sequence: int) -> None:
+        del self.written[sequence]
+
+
+def ignore(_: str) -> None:
+    """No listener."""
+
+
+WISHES = {
+    (): {"value": 6.0, "abstain": 4.0},
+    ("value",): {"last": 5.0},
+    ("value", "last"): {"lab": 5.0},
+    ("value", "last", "lab"): {"#2": 9.0, "#1": 5.0},
+    ("value", "last", "lab", "#1"): {"patient": 6.0},
+    ("value", "last", "lab", "#1", "patient"): {"#1": 7.0, "#2": 3.0},
+}
+
+
+def test_greedy_writes_only_what_types_allow() -> None:
+    written = greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert written.complete
+    # The model prefers #2 as a lab and #1 as a patient; their types say otherwise.
+    assert " ".join(written.lexemes) == "value last lab #1 patient #2"
+    parse(" ".join(written.lexemes))
+
+
+def test_scores_are_those_of_the_full_vocabulary() -> None:
+    written = greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    scores = written.scores()
+    rest = len(IDS) - 2
+    total = math.exp(6) + math.exp(4) + rest
+    assert scores["p_abstain"] == pytest.approx(math.exp(4) / total, rel=1e-5)
+    shares = [math.exp(6) / total, math.exp(4) / total, *([1 / total] * rest)]
+    assert scores["first_entropy"] == pytest.approx(-sum(p * math.log(p) for p in shares), rel=1e-5)
+    # At the lab, #2 holds most of the mass and the grammar removes it.
+    total = math.exp(9) + math.exp(5) + rest
+    assert scores["max_removed"] > math.exp(9) / total
+    # The least likely step is the patient's, where the model would have liked #1.
+    total = math.exp(7) + math.exp(3) + rest
+    assert scores["min_logprob"] == pytest.approx(3 - math.log(total), rel=1e-5)
+    assert scores["sum_logprob"] <= scores["min_logprob"]
+    assert scores["max_allowed_entropy"] <= scores["max_entropy"] + 1e-9
+
+
+def test_a_declined_question_is_one_lexeme() -> None:
+    written = greedy(Fake({(): {"abstain": 9.0}}), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert written.lexemes == ("abstain",)
+    assert written.scores()["p_abstain"] > 0.9
+
+
+def test_an_endless_form_is_incomplete() -> None:
+    class Endless(Fake):
+        def _logits(self, prefix: tuple[str, ...]) -> NDArray[np.float32]:
+            out = np.zeros(len(IDS), np.float32)
+            out[[IDS["or"], IDS["name"], IDS["rx"], IDS["#1"]]] = 9.0
+            return out
+
+    written = greedy(Endless({}), [1, 2, 3], Machine([["drug"]]), IDS, ignore)
+    assert not written.complete
+    assert len(written.steps) == MAX_LEXEMES
+    assert written.scores()["complete"] == 0.0
+
+
+def test_a_listener_can_end_it() -> None:
+    stop = threading.Event()
+
+    def tick(word: str) -> None:
+        if word == "last":
+            stop.set()
+        if stop.is_set():
+            raise Cancelled("cancelled", "")
+
+    with pytest.raises(Cancelled):
+        greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, tick)
+
+
+def test_beam_finds_what_greedy_misses() -> None:
+    # "count" looks best at first, but whatever follows it is a toss-up.
+    wishes = {
+        (): {"count": 6.0, "gender": 5.8},
+        ("count",): dict.fromkeys(("lab", "vital", "rx", "dx", "proc", "bill", "death"), 1.0),
+        ("gender",): {"person": 12.0},
+        ("gender", "person"): {EOS: 12.0},
+    }
+    first = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert first.lexemes[0] == "count"
+    found = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, width=3)
+    assert found[0].lexemes == ("gender", "person")
+    means = [w.mean_logprob for w in found]
+    assert means == sorted(means, reverse=True)
+    assert found[0].mean_logprob >= first.mean_logprob
+    for written in found:
+        parse(" ".join(written.lexemes))
