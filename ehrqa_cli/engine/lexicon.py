@@ -32,6 +32,8 @@ throughout over between about regard* concern* relat* respect* associat* corresp
 already one ones else above stay* visit* encounter* known gone observ* getting various
 complet* execut* undert* assign* held anything versus exist* experienc* please
 receiv* place* previous* treat* undergo* underw* perform* conduct* order* administ* among compar*
+all whether seen charted logged noted
+ml mg mcg g kg lb lbs cm mm mmhg mmol meq dl l iu unit units percent bpm degrees celsius fahrenheit
 earlier medical typical* now refer* under expos* share* retriev* requir*
 """
 
@@ -56,18 +58,19 @@ LEXEMES: dict[str, str] = {
     "language": "language* speak* spoken",
     "admission_type": "admi*",
     "admission_location": "admi* location place transfer* refer* arriv*",
-    "discharge_location": "discharg* location destination place dispos* left leave",
+    "discharge_location": "discharg* sent location destination place dispos* left leave",
     "careunit": "careunit* care unit* ward* icu",
-    "length": "length* long duration last* day* hour* los",
+    "length": "length* los long longer longest shorter shortest duration last* day* hour*",
     "days_since": "total pass* elapse* ago day* long past count* number* many",
     "hours_since": "total pass* elapse* ago hour* long past count* number* many",
     "exists": "ever any experienc* undergo* history normal*",
     "none": "normal* within range",
     "sum": "total* sum number quantif* overall aggregate accumulat* add* amount* quantit* volume*"
     " combined whole",
-    "avg": "average* mean amount* volume*",
-    "max": "max* highest greatest most largest top peak upper amount* volume*",
-    "min": "min* lowest least smallest lower bottom amount* volume*",
+    "avg": "avg average* mean amount* volume*",
+    "max": "costliest priciest longest max* highest greatest most largest top peak"
+    " upper amount* volume*",
+    "min": "cheapest shortest nadir min* lowest least smallest lower bottom amount* volume*",
     "avg_total": "average* mean total",
     "max_total": "max* highest greatest most largest total",
     "min_total": "min* lowest least smallest total",
@@ -90,14 +93,15 @@ LEXEMES: dict[str, str] = {
     # kinds
     "person": "gender sex birth* born dob alive living",
     "admission": "admi* hospitali* enter* entry entered attend*",
-    "discharge": "discharg* leave* left depart* releas*",
+    "discharge": "discharg* sent leave* left depart* releas*",
     "icustay": "icu icus intensive care unit* admi*",
     "transfer": "careunit* care unit* ward* transfer* moved admi* icu",
-    "dx": "diagnos* disease* condition* illness* disorder* problem* suffer* affected",
-    "proc": "procedure* surger* surgical operation* operated undergo* underw* perform* treatment*"
-    " carried conduct*",
+    "dx": "dx diagnos* disease* condition* illness* disorder* problem* suffer* affected",
+    "proc": "procedure* proc procs surger* surgical operation* operated undergo* underw* perform*"
+    " treatment* carried conduct*",
     "icu": "icu icus intensive care unit*",
-    "rx": "drug* meds medic* prescri* pre ribed dose* order* administ* receiv* treat* purchas*",
+    "rx": "drug* rx meds med medic* prescri* pre ribed dose* order* administ* receiv*"
+    " treat* purchas*",
     "lab": "lab* test* body count* amount* examin* level* order* conduct* perform* blood receiv*",
     "vital": "vital* sign* body blood pressure heart rate temperature saturation weight* height*"
     " weigh* respirat* bp spo mean systolic diastolic tall",
@@ -115,13 +119,13 @@ LEXEMES: dict[str, str] = {
     "wide_heart": "cardiac silhouette heart wid* enlarg* cardiothoracic half thorax",
     "wide_mediastinum": "mediastin* wid* third thorax",
     # order and extremes
-    "first": "first initial* earliest start",
+    "first": "first initial* oldest earliest start",
     "second": "second",
     "third": "third",
-    "last": "last latest recent* final* most end",
+    "last": "newest last latest recent* final* most end",
     "second_last": "second last penultimate",
-    "highest": "highest max* greatest most largest peak",
-    "lowest": "lowest min* least smallest",
+    "highest": "longest highest max* greatest most largest peak",
+    "lowest": "shortest nadir lowest min* least smallest",
     # relations and filters
     "after": "after* follow* subsequent* later post since then receiv* next",
     "followed": "after* follow* subsequent* later then",
