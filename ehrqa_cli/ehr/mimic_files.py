@@ -10,9 +10,10 @@ import gzip
 import importlib
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
@@ -55,12 +56,19 @@ _BUFFER = 1 << 20
 _REPORT_EVERY = 1 << 14  # rows
 
 
-class BadField(ValueError):
-    """A field of a row that cannot be read: its column and what is wrong."""
+class BadRow(ValueError):
+    """A row that cannot be read: the column at fault and what is wrong."""
+
+    def __init__(self, column: str, what: str) -> None:
+        super().__init__(what)
+        self.column = column
+
+
+class BadField(BadRow):
+    """A field that is not what its column holds."""
 
     def __init__(self, column: str, value: str, wanted: str) -> None:
-        super().__init__(f"{column} is {value[:40]!r}, not {wanted}")
-        self.column = column
+        super().__init__(column, f"{value[:40]!r} is not {wanted}")
 
 
 @dataclass(frozen=True)
@@ -123,12 +131,7 @@ class _Reader:
         self.columns = columns
         self.report = report
         self.note = note
-        self._csv: Any = None
-
-    @property
-    def line(self) -> int:
-        """The line of the file that was read last, from 1."""
-        return max(1, self._csv.line_num) if self._csv is not None else 1
+        self.line = 1  # of the file, the one that was read last
 
     def fail(self, what: str, column: str | None = None, hint: str = "") -> ImportFailed:
         """The error for the current line."""
@@ -136,27 +139,11 @@ class _Reader:
         where += f" column {column}" if column else ""
         return ImportFailed(f"{where}: {what}", hint or "mend the file or download it again")
 
-    def converted(self, convert: Converter) -> Iterator[tuple[Any, ...]]:
-        """What ``convert`` makes of each row; counts what it keeps, and drops by reason."""
-        report = self.report
-        dropped = report.dropped
-        read = kept = 0
-        try:
-            for fields in self:
-                read += 1
-                row = convert(fields)
-                if row.__class__ is str:
-                    dropped[row] = dropped.get(row, 0) + 1
-                else:
-                    kept += 1
-                    yield row  # type: ignore[misc]
-        except BadField as error:
-            raise self.fail(str(error), error.column) from error
-        finally:
-            report.read += read
-            report.kept += kept
+    def converted(self, convert: Converter) -> Generator[tuple[Any, ...], None, None]:
+        """What ``convert`` makes of each row; counts what it keeps, and drops by reason.
 
-    def __iter__(self) -> Iterator[Fields]:
+        Raises ImportFailed for whatever is wrong with the file.
+        """
         path = self.source.path
         with ExitStack() as stack:
             try:
@@ -164,7 +151,9 @@ class _Reader:
                 data = _open_gzip(raw) if path.suffix == ".gz" else raw
                 text = io.TextIOWrapper(data, encoding="utf-8", newline="")
                 stack.callback(text.detach)
-                yield from self._records(raw, text)
+                yield from self._rows(raw, text, convert)
+            except BadRow as error:
+                raise self.fail(str(error), error.column) from error
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
                 raise self.fail(f"broken gzip data ({error})") from error
             except UnicodeDecodeError as error:
@@ -174,28 +163,48 @@ class _Reader:
             except OSError as error:
                 raise ImportFailed(f"cannot read {path}: {error}", "check the file") from error
 
-    def _records(self, raw: IO[bytes], text: io.TextIOWrapper) -> Iterator[Fields]:
-        self._csv = reader = csv.reader(text, strict=True)
-        header = next(reader, None)
+    def _rows(
+        self, raw: IO[bytes], text: io.TextIOWrapper, convert: Converter
+    ) -> Iterator[tuple[Any, ...]]:
+        header = next(csv.reader(text, strict=True), None)
         if not header:
             raise self.fail("the file is empty")
         header[0] = header[0].removeprefix("\ufeff")
-        pick = self._pick(header)
-        width = len(header)
+        pick, width = self._pick(header), len(header)
+        report, dropped = self.report, self.report.dropped
         total = self.source.path.stat().st_size
-        for count, fields in enumerate(reader):
-            if len(fields) != width:
-                if not fields:
-                    continue  # a blank line, as at the end of a file edited by hand
-                raise self._width(header, len(fields))
-            if not count & (_REPORT_EVERY - 1):
-                self.note(self.source.name, raw.tell(), total)
-            yield pick(fields)
+        # All in one loop: another generator in between costs a tenth of the import's time, and
+        # letting csv split the lines that have no quotes in them, nearly all, another tenth.
+        read = kept = extra = 0
+        try:
+            for line in text:
+                read += 1
+                if '"' in line:
+                    quoted = csv.reader(chain((line,), text), strict=True)
+                    fields = next(quoted)
+                    extra += quoted.line_num - 1  # a quoted field can hold line breaks
+                else:
+                    fields = line.rstrip("\r\n").split(",")
+                if len(fields) != width:
+                    if fields == [""]:  # a blank line, as at the end of a file edited by hand
+                        extra += 1
+                        read -= 1
+                        continue
+                    column = header[min(len(fields), width - 1)]
+                    raise BadRow(column, f"{len(fields)} fields where the header has {width}")
+                row = convert(pick(fields))
+                if not read & (_REPORT_EVERY - 1):
+                    self.note(self.source.name, raw.tell(), total)
+                if isinstance(row, tuple):
+                    kept += 1
+                    yield row
+                else:
+                    dropped[row] = dropped.get(row, 0) + 1
+        finally:
+            self.line = 1 + read + extra
+            report.read += read
+            report.kept += kept
         self.note(self.source.name, total, total)
-
-    def _width(self, header: list[str], found: int) -> ImportFailed:
-        column = header[found] if found < len(header) else header[-1]
-        return self.fail(f"{found} fields where the header has {len(header)}", column)
 
     def _pick(self, header: list[str]) -> Callable[[list[str]], Fields]:
         lowered = [h.strip().lower() for h in header]

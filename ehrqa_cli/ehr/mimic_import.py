@@ -55,14 +55,17 @@ class _Import:
         if source is None:
             return
         reader = source.rows(columns, report, self.note)
+        rows = reader.converted(convert)
         try:
-            bulk.insert(self.connection, BY_NAME[name], reader.converted(convert))
+            bulk.insert(self.connection, BY_NAME[name], rows)
         except sqlite3.IntegrityError as error:
+            rows.close()  # only then does the reader know its line
             what, _, where = str(error).partition(": ")
             column = where.rpartition(".")[2] or None
             missing = "NOT NULL" in what
             raise reader.fail("the field is empty" if missing else str(error), column) from error
         except OverflowError as error:
+            rows.close()
             raise reader.fail(f"a number is too large ({error})") from error
 
     def units(self, context: Context) -> dict[str, str | None]:

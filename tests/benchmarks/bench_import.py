@@ -14,7 +14,6 @@ import random
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -67,15 +66,20 @@ def write_release(folder: Path, rows: int, patients: int) -> Path:
     return path
 
 
-def shell_import(path: Path, out: Path) -> float:
-    """Seconds that the sqlite3 shell takes for the file; 0.0 without a shell."""
+def cpu(who: int) -> float:
+    """Processor seconds used so far by this process, or by the children it waited for."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def shell_import(path: Path, out: Path) -> tuple[float, float]:
+    """Seconds (elapsed, processor) that the sqlite3 shell takes; zeros without a shell."""
     if shutil.which("sqlite3") is None:
-        return 0.0
-    started = time.perf_counter()
-    subprocess.run(
-        ["sqlite3", str(out), "-cmd", ".mode csv", f".import {path} chartevents"], check=True
-    )
-    return time.perf_counter() - started
+        return 0.0, 0.0
+    started, used = time.perf_counter(), cpu(resource.RUSAGE_CHILDREN)
+    command = ["sqlite3", str(out), "-cmd", ".mode csv", f".import {path} chartevents"]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return time.perf_counter() - started, cpu(resource.RUSAGE_CHILDREN) - used
 
 
 def main() -> None:
@@ -88,26 +92,26 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         folder = Path(name)
         path = write_release(folder / "release", args.rows, args.patients)
-        seen: dict[str, float] = {}
-        started = time.perf_counter()
+        seen: dict[str, tuple[float, float]] = {}
+        started, used = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 
         def note(what: str, done: int, of: int) -> None:
             if done == of:
-                seen[what] = time.perf_counter()
+                now = cpu(resource.RUSAGE_SELF)
+                seen[what] = (time.perf_counter() - started, now - used)
 
         report = import_mimic(folder / "release", folder / "ours.sqlite", ImportOptions(), note)
         chart = next(t for t in report.tables if t.table == "chartevents")
-        load = seen["icu/chartevents"] - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         shell = shell_import(path, folder / "shell.sqlite")
-    print(f"chartevents: {chart.read:,} rows read, {chart.kept:,} kept")
-    print(f"import: {chart.read / load:,.0f} rows/s without indexes ({load:.1f} s)")
-    print(f"import: {chart.read / report.seconds:,.0f} rows/s with all indexes and ANALYZE")
-    print(f"peak memory: {peak:.0f} MiB")
-    if not shell:
-        sys.exit("no sqlite3 shell here to compare with")
-    print(f"sqlite3 .import: {chart.read / shell:,.0f} rows/s ({shell:.1f} s)")
-    print(f"ratio: {shell / load:.2f} without indexes, {shell / report.seconds:.2f} with")
+    print(f"chartevents: {chart.read:,} rows read, {chart.kept:,} kept; peak {peak:.0f} MiB")
+    print("rows/s                        elapsed  processor")
+    times = {"import, rows": seen["icu/chartevents"], "import, rows and indexes": seen["indexes"]}
+    for what, took in {**times, "sqlite3 .import": shell}.items():
+        rates = [chart.read / seconds if seconds else 0 for seconds in took]
+        print(f"{what:<28} {rates[0]:>9,.0f}  {rates[1]:>9,.0f}")
+    for what, took in times.items():
+        print(f"{what} / .import: {shell[0] / took[0]:.2f} and {shell[1] / took[1]:.2f}")
 
 
 if __name__ == "__main__":
