@@ -79,6 +79,7 @@ def choose(
             "run `ehrqa eval ehrsql` with thresholds off on a split of enough questions",
         )
     x = np.array([[r.scores.get(name, 0.0) for name in used] for r in answered])
+    used, x = _risky_only(used, x, right)
     held_out = _cross_validated(x, right)
     weights, intercept = fit_logistic(x, 1.0 - right)
     limit = best_limit(held_out, _gains(answered, goal), goal)
@@ -97,6 +98,19 @@ def choose(
         calibration=isotonic(held_out, right),
         source=told,
     )
+
+
+def _risky_only(used: list[str], x: Floats, right: Floats) -> tuple[list[str], Floats]:
+    """Drops signals until none has a negative weight. All are such that more means more risk; a
+    rare one that seems to reassure does so by chance."""
+    while len(used) > 1:
+        weights, _ = fit_logistic(x, 1.0 - right)
+        worst = int((weights * x.std(axis=0)).argmin())
+        if weights[worst] >= 0:
+            break
+        used = used[:worst] + used[worst + 1 :]
+        x = x[:, [i for i in range(x.shape[1]) if i != worst]]
+    return used, x
 
 
 def write(thresholds: Thresholds, path: Path) -> None:
@@ -235,3 +249,15 @@ def apply(records: Sequence[Record], thresholds: Thresholds) -> list[Record]:
             record = replace(record, status="abstained", correct=False, prediction=None)
         out.append(record)
     return out
+
+
+def tune(data: Path, split: str, db: Path, out: Path, goal: Goal | None = None) -> Thresholds:
+    """Measure the model on ``split`` with every soft check off (records in ``out``, resumable),
+    choose thresholds for ``goal`` and return them; ``write`` stores them beside the model."""
+    from ehrqa_cli.evaluate.ehrsql import RECORDS, run_ehrsql
+    from ehrqa_cli.evaluate.records import read_records
+
+    report = run_ehrsql(data, split, db, out=out, thresholds=Thresholds.off())
+    kept = ("dataset", "split", "version", "dataset_sha256", "database_sha256", "predictor")
+    source = {key: report.header[key] for key in kept}
+    return choose(read_records(out / RECORDS), goal, source=source)

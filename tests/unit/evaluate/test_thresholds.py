@@ -52,6 +52,7 @@ def test_chosen_thresholds_help_on_questions_they_never_saw() -> None:
     )
     assert after.rs[10] > before.rs[10] + 50
     assert chosen.weights["max_entropy"] > 0
+    assert all(weight >= 0 for weight in chosen.weights.values()), "no signal reassures"
     assert chosen.source["answers"] == 400 and "RS(10)" in chosen.source["goal"]
 
 
