@@ -6,6 +6,7 @@ engine.confidence) or None to go on. A fault raises EhrqaError and makes the ans
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -328,7 +329,9 @@ def _provenance(draft: Draft) -> dict[str, Any]:
     if "model" in opened:
         out["models"] = {"text2sql": dict(session.model.provenance())}
     if "database" in opened:
-        out["database"] = session.database.fingerprint()
+        # A damaged file is what a failed answer reports; its provenance must not fail again.
+        with contextlib.suppress(EhrqaError):
+            out["database"] = session.database.fingerprint()
     if "thresholds" in opened:
         out["thresholds"] = session.thresholds.as_dict()
     return out

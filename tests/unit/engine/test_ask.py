@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.contracts.errors import Cancelled, LimitExceeded, ModelError, UsageError
+from ehrqa_cli.contracts.errors import (
+    Cancelled,
+    DatabaseError,
+    LimitExceeded,
+    ModelError,
+    UsageError,
+)
 from ehrqa_cli.contracts.types import PatientScope, Question, Scope, Status
 from ehrqa_cli.engine import ask, confidence
 from ehrqa_cli.engine.confidence import Thresholds
@@ -152,6 +158,25 @@ def test_a_fault_is_failed_not_declined(where: str) -> None:
     answer = ask(ASKED, broken)
     assert answer.status is Status.FAILED and answer.reason_kind is None
     assert answer.error == {"message": fault.message, "hint": fault.hint}
+
+
+def test_a_database_that_breaks_gives_a_failed_answer() -> None:
+    class Broken(MemoryDatabase):
+        def fingerprint(self) -> str:
+            raise DatabaseError("damaged", "import again")
+
+    database = Broken()
+    database.fail = LimitExceeded("too slow", "ask for less")
+    answer = ask(ASKED, session(LAST, database=database))
+    assert answer.status is Status.FAILED and answer.provenance["database"] is None
+
+
+def test_a_missing_database_gives_a_failed_answer(tmp_path: Path) -> None:
+    from ehrqa_cli.engine import open_session
+
+    with open_session(tmp_path / "none.sqlite", log=False) as missing:
+        answer = ask(ASKED, missing)
+    assert answer.status is Status.FAILED and answer.error and answer.error["hint"]
 
 
 def test_cancelling_is_not_an_answer() -> None:
