@@ -100,10 +100,8 @@ def generate(
 
 def _maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
     """What makes pairs of a family: its templates in turn, or the composer."""
-    from ehrqa_cli.build.compose import Composer
-
     templates = [t for t in generator.library.families.get(family, ()) if _usable(t, generator)]
-    composer = Composer(generator) if family == "compose" else None
+    composer = None
     if not templates and composer is None:
         return None
     bag: list[Template] = []

@@ -187,6 +187,7 @@ class SlotSampler:
             "dur": self._duration,
             "num": self._number,
             "year": self._year,
+            "study_id": self._study,
         }
 
     def draw(
@@ -272,7 +273,7 @@ class SlotSampler:
         base, ``ex2``, ``tg2`` what is compared with it. In one of eight, two time stamps."""
         rng = self._rng
         if rng.random() < 0.12:
-            empty = {style: NOTHING for style in ("", "adv", "late")}
+            empty = dict.fromkeys(("", "adv", "late"), NOTHING)
             times = [self.times.draw("stamp") for _ in range(2)]
             return {"ex": empty, "ex2": empty, "tg": {"": times[0]}, "tg2": {"": times[1]}}
         base, other = rng.choices(
@@ -457,6 +458,11 @@ class SlotSampler:
     def _number(self, _name: str) -> Mapping[str, Spoken]:
         return {"": self._decimal(float(self._rng.randint(1, 300)))}
 
+    def _study(self, _name: str) -> Mapping[str, Spoken]:
+        known = self._vocabulary.studies
+        study = self._rng.choice(known) if known else self._rng.randint(50_000_000, 59_999_999)
+        return {"": Spoken(str(study), str(study))}
+
     def _year(self, _name: str) -> Mapping[str, Spoken]:
         year = str(self.times.year())
         return {"": Spoken(year, quoted(year))}
@@ -468,4 +474,4 @@ def canonical(name: str) -> str:
     base = plain.rstrip("0123456789")
     digits = plain[len(base) :]
     short = ALIASES.get(base, base)
-    return short + ("" if digits == "1" and short in ("tg", "ex", "tw", "drug") else digits)
+    return short + ("" if digits == "1" else digits)

@@ -60,6 +60,7 @@ class Vocabulary:
     years: tuple[int, ...] = (2100,)
     dictionary: dict[str, tuple[str, ...]] = field(default_factory=dict)
     lab_values: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    studies: tuple[int, ...] = ()
 
     def pick(self, kind: str, rng: random.Random) -> str:
         """A value of this type; one in ten from the dictionary beyond what occurs, if any."""
@@ -112,6 +113,9 @@ def _read(connection: sqlite3.Connection) -> Vocabulary:
         if row[0]
     )
     measured: dict[str, list[float]] = {}
+    has_images = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tb_cxr'").fetchone()
+    images = "SELECT DISTINCT study_id FROM tb_cxr ORDER BY 1"
+    studies = [int(row[0]) for row in connection.execute(images)] if has_images else []
     for label, value in connection.execute(_LAB_VALUES):
         measured.setdefault(label, []).append(float(value))
     return Vocabulary(
@@ -120,6 +124,7 @@ def _read(connection: sqlite3.Connection) -> Vocabulary:
         years=years or (2100,),
         dictionary=dictionary,
         lab_values={label: tuple(sorted(set(found))) for label, found in measured.items()},
+        studies=tuple(studies),
     )
 
 
