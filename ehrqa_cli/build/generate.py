@@ -100,6 +100,10 @@ def generate(
 
 def _maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
     """What makes pairs of a family: its templates in turn, or the composer."""
+    from ehrqa_cli.build.images import ImageMaker
+
+    if family in ("image", "image_table"):
+        return ImageMaker(family.replace("_", "+"), generator.sampler, generator.rng).make
     templates = [t for t in generator.library.families.get(family, ()) if _usable(t, generator)]
     composer = None
     if not templates and composer is None:
