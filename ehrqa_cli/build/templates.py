@@ -98,6 +98,8 @@ def _plain(wording: str) -> str:
 
 
 def _context(form: str) -> str:
+    if form == "abstain":
+        return "visit"
     if "{p}" not in form and "{patient_id}" not in form:
         return "group"
     return "icu" if _ICU_KINDS.search(form) else "visit"
