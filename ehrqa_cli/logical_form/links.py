@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ehrqa_cli.contracts.errors import FormError
@@ -65,7 +66,13 @@ def refer(text: str, links: Sequence[Link]) -> str | None:
 def _same(a: object, b: object) -> bool:
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return float(a) == float(b)
-    return a == b
+    return _in_days(a) == _in_days(b)
+
+
+def _in_days(value: object) -> object:
+    # Three weeks and 21 days are one duration; the linker keeps days.
+    match = re.fullmatch(r"(\d+) week", value) if isinstance(value, str) else None
+    return f"{int(match[1]) * 7} day" if match else value
 
 
 def used_links(form: Form) -> set[int]:
