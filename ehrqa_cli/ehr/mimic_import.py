@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr import bulk
+from ehrqa_cli.ehr.costs import add_costs
 from ehrqa_cli.ehr.import_options import (
     EHRSQL_NOW,
     ImportOptions,
@@ -21,7 +22,6 @@ from ehrqa_cli.ehr.import_options import (
     Progress,
     TableReport,
 )
-from ehrqa_cli.ehr.mimic_cost import add_costs
 from ehrqa_cli.ehr.mimic_events import EVENTS, Context, Units
 from ehrqa_cli.ehr.mimic_files import Converter, Source, find
 from ehrqa_cli.ehr.mimic_names import ICD_COLUMNS, ITEM_COLUMNS, LAB_COLUMNS, Names
