@@ -16,9 +16,9 @@ _SIDED = {
     "costophrenic angle": "cp angle|costophrenic sulcus|costophrenic recess",
     "hemidiaphragm": "diaphragm|hemi-diaphragm",
     "hilar structures": "hilum|hila|hilar structure|hilar region",
-    "lower lung zone": "lower lung|lower lobe|lung base|base|lower zone|lower lung field|basal zone",
+    "lower lung zone": "lower lung|lower lobe|lung base|base|lower zone|lower lung field",
     "lung": "",
-    "mid lung zone": "mid lung|middle lung zone|middle lung|midlung|mid zone|middle zone|midlung zone",
+    "mid lung zone": "mid lung|middle lung zone|middle lung|midlung|mid zone|midlung zone",
     "shoulder": "",
     "upper lung zone": "upper lung|upper lobe|upper zone|upper lung field",
 }
@@ -55,7 +55,8 @@ _ATTRIBUTES = {
     "bone lesion": "bony lesion|osseous lesion",
     "breast/nipple shadows": "breast shadow|nipple shadow|breast/nipple shadow|"
     "breast or nipple shadow|breast or nipple shadows",
-    "cabg grafts": "cabg graft|cabg|bypass grafts|coronary bypass grafts|coronary artery bypass grafts",
+    "cabg grafts": "cabg graft|cabg|bypass grafts|coronary bypass grafts|"
+    "coronary artery bypass grafts",
     "calcified nodule": "",
     "cardiac pacer and wires": "cardiac pacer|pacemaker|pacer|pacemaker wires|pacemaker and wires|"
     "cardiac pacemaker|pacer wires|cardiac pacer or wires|icd leads",

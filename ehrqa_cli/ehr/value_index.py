@@ -94,9 +94,9 @@ class ValueIndex:
     """What occurs in one database.
 
     ``strings`` maps a type to its strings as the database spells them; ``dictionary`` those of
-    the dictionaries that no event uses (intake and output; on demand dx, proc and lab). ``years`` are the first and last calendar year of
-    the admissions. ``studies`` are chest X-ray study ids; ``imaging`` says that there is a table
-    of them.
+    the dictionaries that no event uses (intake and output; on demand dx, proc and lab).
+    ``years`` are the first and last calendar year of the admissions. ``studies`` are chest X-ray
+    study ids; ``imaging`` says that there is a table of them.
     """
 
     strings: Mapping[str, tuple[str, ...]]
@@ -116,9 +116,10 @@ class ValueIndex:
     ) -> ValueIndex:
         """Read the index from an open database.
 
-        ``dictionary`` also takes the diagnoses, procedures and labs that no event uses. ``cache`` keeps the index on
-        disk (mode 0600, named by the database's fingerprint) and reads it back next time; a bare
-        connection has no fingerprint and is never cached. Raises DatabaseError from the database.
+        ``dictionary`` also takes the diagnoses, procedures and labs that no event uses.
+        ``cache`` keeps the index on disk (mode 0600, named by the database's fingerprint) and
+        reads it back next time; a bare connection has no fingerprint and is never cached.
+        Raises DatabaseError from the database.
         """
         path = None
         if cache and isinstance(database, Database):

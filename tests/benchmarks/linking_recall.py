@@ -2,9 +2,9 @@
 
     python tests/benchmarks/linking_recall.py DATA/ehrsql-2024 [--split train] [--misses 20]
 
-For every answerable question: do all literals of its gold SQL stand among the links, with the right
-type and value? Printed: recall (questions and literals, by type), links per question that no literal
-needs, milliseconds per question. Misses are shown for train only, so that valid is not tuned on.
+For every answerable question: do all literals of its gold SQL stand among the links, with the
+right type and value? Printed: recall (questions and literals, by type), links per question that no
+literal needs, milliseconds per question. Misses are shown for train only: valid is not tuned on.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def measure(linker: Linker, data: Path, split: str, fuzzy: bool, misses: int) ->
         for link in found.links:
             if not any((kind, link.value) in needed for kind in link.types):
                 spurious += 1
-                extra[f"{''.join(link.types)}:{question['question'][link.start:link.end]}"] += 1
+                extra[f"{''.join(link.types)}:{question['question'][link.start : link.end]}"] += 1
         if lacking:
             shown.append((question["question"], lacking))
     total = sum(asked.values())

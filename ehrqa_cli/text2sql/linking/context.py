@@ -11,18 +11,30 @@ import re
 from ehrqa_cli.text2sql.linking.tokens import Token
 
 # Everyday words that hospital vocabularies also use as values.
-COMMON = frozenset(
-    ["a", "abnormal", "active", "age", "aged", "air", "all", "alive", "an", "and", "any", "as", "at", "bag", "ball", "bath", "bed", "been", "blood", "body", "both", "brain", "bottle", "by", "cancelled", "care", "case", "chest", "clear", "cold", "count", "current", "daily", "data", "day", "days", "dead", "death", "department", "died", "diet", "discharge", "doctor", "done", "drug", "dose", "ear", "ed", "emergency", "er", "eye", "family", "female", "fever", "first", "fluid", "food", "for", "from", "general", "gift", "given", "heart", "help", "high", "home", "hospital", "hour", "id", "if", "in", "injury", "inpatient", "is", "it", "last", "lab", "left", "light", "low", "male", "mass", "married", "may", "me", "medical", "medicine", "meds", "month", "morning", "name", "no", "none", "normal", "not", "number", "nurse", "observation", "of", "off", "old", "on", "one", "open", "or", "oral", "order", "other", "out", "outpatient", "pain", "patient", "plan", "plasma", "positive", "procedure", "pt", "rate", "ratio", "rehab", "replace", "rest", "result", "right", "room", "self", "service", "set", "side", "single", "skin", "specimen", "stay", "stool", "surgery", "surgical", "syringe", "system", "tap", "test", "time", "tissue", "to", "total", "transplant", "trauma", "tube", "turn", "type", "unit", "unknown", "unspecified", "urgent", "urine", "use", "vascular", "vial", "visit", "void", "volume", "ward", "water", "weight", "wound", "year", "yes", "elective", "neurology", "psychiatry", "observe", "ambulatory", "thyroid", "english", "spanish"]
-)
+_COMMON_TEXT = """
+a abnormal active age aged air alive all ambulatory an and any as at bag ball bath bed been
+blood body both bottle brain by cancelled care case chest clear cold count current daily data
+day days dead death department died diet discharge doctor done dose drug ear ed elective
+emergency english er eye family female fever first fluid food for from general gift given heart
+help high home hospital hour id if in injury inpatient is it lab last left light low male
+married mass may me mediastinal medical medicine meds month morning name neurology no none
+normal not number nurse observation observe of off old on one open or oral order other out
+outpatient pain patient pericardial plan plasma positive procedure psychiatry pt rate ratio
+rehab replace rest result right room self service set side single skin spanish specimen stay
+stool surgery surgical syringe system tap test thyroid time tissue to total transplant trauma
+tube turn type unit unknown unspecified urgent urine use vascular vial visit void volume ward
+water weight wound year yes
+"""
+COMMON = frozenset(_COMMON_TEXT.split())
 
 _STEMS = {
     "drug": r"prescri|drug|medic|med$|meds$|dose|dosage|rx|route|order|given|give|got|get|receiv|"
     r"administ|cost|price|charge|intake|took|take|taken|pharm",
     "lab": r"lab|labs|laborator|test|value|level|result|measure|reading|percentile|concentration|"
-    r"minim|maxim|lowest|highest|average|mean",
+    r"minim|maxim|lowest|highest|average|mean|count|above|below|under|over|low|high|normal|abnormal",
     "vital": r"vital|value|level|measure|reading|sign",
     "intake": r"intake|input|infus|given|receiv|administ|fluid|drip|got|had|have|volume|amount",
-    "output": r"output|excret|drain|volume|amount|had|have|produc",
+    "output": r"output|excret|drain|volume|amount|produc",
     "specimen": r"specimen|microb|culture|organism|test|sample|tested|grow|grew|bacteri|isolat",
     "mtest": r"microb|culture|organism|test|grow|grew|bacteri|isolat",
     "organism": r"organism|microb|culture|grow|grew|bacteri|infect|isolat|found|detect",
@@ -40,7 +52,9 @@ _WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
 
 _UNIT = frozenset({"careunit", "unit", "ward", "department", "service", "icu", "floor"})
 _INTO = frozenset({"in", "at", "to", "into", "from", "through", "of", "the", "on", "via"})
-_PEOPLE = frozenset({"patients", "patient", "were", "was", "present", "been", "are", "is", "people"})
+_PEOPLE = frozenset(
+    {"patients", "patient", "people", "present", "were", "was", "been", "are", "is"}
+)
 _ROUTE_BEFORE = frozenset({"via", "by", "through", "route", "routes", "using", "per"})
 _LAB_NEAR = re.compile(r"^(labs?|laboratory|tests?|values?|levels?|results?|measure\w*|index)$")
 
@@ -52,13 +66,13 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     word = tokens[first].text
     if last - first > 1:
         # several words are a value nearly always; these types also need their subject named
-        return kind not in ("insurance", "language", "marital") or _named(kind, folded)
+        return kind not in ("insurance", "language", "marital") or named(kind, folded)
     if kind == "careunit":
         return _careunit(word, tokens, first, last, folded)
     if kind == "lab" and (len(word) == 1 or word.startswith("other")):
         return _beside(tokens, first, last, _LAB_NEAR)
     if word == "pt":
-        return _named("lab", folded) and not _patient_follows(tokens, last)
+        return named("lab", folded) and not _patient_follows(tokens, last)
     if kind == "vital":
         return True
     if word == "er":
@@ -66,21 +80,38 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     weak = word in COMMON or len(word) <= _WEAK_LETTERS.get(kind, 2)
     if kind in ("admtype", "admloc", "dischloc", "language"):
         weak = True
-    return not weak or _named(kind, folded)
+    return not weak or named(kind, folded)
 
 
 _WEAK_LETTERS = {"lab": 1, "vital": 1, "attr": 0, "obj": 0, "cat": 0, "abbrev": 0}
 
 
-def _named(kind: str, folded: str) -> bool:
+def named(kind: str, folded: str) -> bool:
+    """Whether the text has a word that speaks of this type; True for types without such words."""
     pattern = _WORDS.get(kind)
     return pattern is None or pattern.search(folded) is not None
 
 
-def _patient_follows(tokens: list[Token], last: int) -> bool:
-    """ "pt" is prothrombin time only where it does not introduce a patient."""
+_SUBJECT_BEFORE = frozenset({"with", "of", "for", "had", "has", "have", "and", "last", "first"})
+_QUANTITY_BEFORE = frozenset({"many", "much", "in", "per", "total", "/"})
+
+
+def short_name_allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) -> bool:
+    """Whether a one- or two-letter synonym ("k", "na", "mi") may be meant: not as a unit."""
+    before = tokens[first - 1].text if first else ""
     after = tokens[last].text if last < len(tokens) else ""
-    return after.isdigit() or after in ("#", "id", "with", "who", "is", "was", "had", "has", "whose")
+    if before.isdigit() or before in _QUANTITY_BEFORE or after in ("/", "per", "'"):
+        return False
+    if kind == "lab":
+        # "last k of patient 10018081", "k for ..."
+        return named(kind, folded) or after in ("of", "for", "in", "on", "") or before == "last"
+    return named(kind, folded) or before in _SUBJECT_BEFORE
+
+
+def _patient_follows(tokens: list[Token], last: int) -> bool:
+    """``pt`` is prothrombin time only where it does not introduce a patient."""
+    after = tokens[last].text if last < len(tokens) else ""
+    return after.isdigit() or after in {"#", "id", "with", "who", "is", "was", "had", "has"}
 
 
 def _beside(tokens: list[Token], first: int, last: int, pattern: re.Pattern[str]) -> bool:
@@ -99,7 +130,7 @@ def _careunit(word: str, tokens: list[Token], first: int, last: int, folded: str
         return False
     # "patients (were) in (the) medicine"
     people = any(token.text in _PEOPLE for token in tokens[max(0, first - 3) : first])
-    return people or _named("careunit", folded)
+    return people or named("careunit", folded)
 
 
 def _route(tokens: list[Token], first: int, last: int) -> bool:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 
 from ehrqa_cli.contracts.types import Link
 
-_MONTHS = (
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-)
-_MONTH_NUMBER = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH_NUMBER = {name: number for number, name in enumerate(_MONTHS.split(), 1)}
 _M = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -59,7 +57,12 @@ _PATTERNS = [
         "md",
     ),
     (re.compile(rf"\b(?P<mn>{_M})\.?(?=,?\s+(?:of\s+|in\s+)?{_RELATIVE}\s+year\b)"), "month"),
-    (re.compile(rf"\b{_RELATIVE}\s+year,?\s+(?:in\s+|since\s+)?(?P<span>(?P<mn>{_M}))\b"), "month"),
+    (
+        re.compile(
+            rf"\b{_RELATIVE}\s+year,?\s+(?:in\s+|since\s+|(?!may\b))(?P<span>(?P<mn>{_M}))\b"
+        ),
+        "month",
+    ),
     (
         re.compile(
             rf"\b(?:in|since|during|until|till|before|after|throughout|last|this|of)\s+"
@@ -73,7 +76,12 @@ _PATTERNS = [
         ),
         "day",
     ),
-    (re.compile(rf"\b{_RELATIVE}\s+month,?\s+on\s+(?:the\s+)?(?P<span>(?P<d>{_D}))(?:st|nd|rd|th)\b"), "day"),
+    (
+        re.compile(
+            rf"\b{_RELATIVE}\s+month,?\s+on\s+(?:the\s+)?(?P<span>(?P<d>{_D}))(?:st|nd|rd|th)\b"
+        ),
+        "day",
+    ),
 ]  # fmt: skip
 
 _QUICK = re.compile(rf"\d|\b{_M}\b")
@@ -84,7 +92,7 @@ _YEAR_BEFORE = re.compile(
 )
 _AMOUNT_BEFORE = re.compile(
     r"\b(?:value|level|dose|dosage|result|reading|count|amount|volume|rate|weight|than|above|"
-    r"below|over|under|least|most|exactly|equals?|=|<|>)\s*(?:of\s+|to\s+|a\s+)?$"
+    r"below|over|under|least|most|exactly|equals?|codes?|=|<|>)\s*(?:of\s+|to\s+|a\s+)?$"
 )
 _UNIT_AFTER = re.compile(
     r"\s*(?:mg|ml|mcg|g|gm|kg|units?|u|meq|mmol|mm|l|cc|iu|times?|patients?|days?|hours?|dollars?|usd)\b"
@@ -99,22 +107,20 @@ def find_dates(folded: str, years: tuple[int, int] | None = None) -> Iterator[Li
     """
     if not _QUICK.search(folded):
         return
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(folded))
     for pattern, kind in _PATTERNS:
         for match in pattern.finditer(folded):
             name = "span" if "span" in pattern.groupindex else 0
             start, end = match.span(name)
-            if any(start < last and first < end for first, last in taken):
+            if 1 in taken[start:end]:
                 continue
             link = _link(match.groupdict(), kind, start, end)
             if link is not None:
-                taken.append((start, end))
+                taken[start:end] = b"\1" * (end - start)
                 yield link
     for match in _YEAR.finditer(folded):
         start, end = match.span()
-        if any(start < last and first < end for first, last in taken):
-            continue
-        if _is_year(folded, start, end, int(match["y"]), years):
+        if 1 not in taken[start:end] and _is_year(folded, start, end, int(match["y"]), years):
             yield Link(start, end, ("year",), match["y"], "date")
 
 
@@ -143,9 +149,7 @@ def _link(parts: dict[str, str | None], kind: str, start: int, end: int) -> Link
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def _is_year(
-    folded: str, start: int, end: int, year: int, years: tuple[int, int] | None
-) -> bool:
+def _is_year(folded: str, start: int, end: int, year: int, years: tuple[int, int] | None) -> bool:
     before = folded[max(0, start - 24) : start]
     if _AMOUNT_BEFORE.search(before) or _UNIT_AFTER.match(folded, end):
         return False

@@ -22,7 +22,7 @@ _NAMES: list[tuple[tuple[str, ...], str]] = [
         "peripheral oxygen saturation|blood oxygen saturation|blood oxygen level|blood oxygen",
     ),
     (
-        ("temperature celsius", "temperature fahrenheit", "temperature", "blood temperature cco (c)"),
+        ("temperature celsius", "temperature fahrenheit", "temperature"),
         "temperature|body temperature|temp|body temp|core temperature",
     ),
     (

@@ -9,7 +9,7 @@ from ehrqa_cli.text2sql.linking.tokens import Token, key
 
 # A database of wards and routes has no plurals: "medicines" is not the ward "medicine".
 _NO_PLURAL = frozenset(
-    ["careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital", "abbrev"]
+    {"careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"}
 )
 # No plural is looked for below this length: "as" is not two of "a".
 _PLURAL_LETTERS = 4
@@ -66,7 +66,7 @@ class StringMatcher:
     def _lengths_from(self, word: str) -> tuple[int, ...]:
         lengths = self._lengths.get(word, ())
         if not lengths:
-            for stem in _singulars(word):
+            for stem in singulars(word):
                 # a one-word value in the plural: only that length can follow from the stem
                 if 1 in self._lengths.get(stem, ()):
                     return (1,)
@@ -76,18 +76,19 @@ class StringMatcher:
         values = self._values.get(" ".join(words[first:last]))
         if values is None:
             head = words[first : last - 1]
-            for stem in _singulars(words[last - 1]):
+            for stem in singulars(words[last - 1]):
                 values = self._values.get(" ".join([*head, stem]))
                 if values is not None:
                     return {k: v for k, v in values.items() if k not in _NO_PLURAL}
         return values
 
 
-def _singulars(word: str) -> tuple[str, ...]:
+def singulars(word: str) -> tuple[str, ...]:
+    """What a word may be the plural of."""
     if len(word) < _PLURAL_LETTERS or not word.endswith("s") or word.endswith("ss"):
         return ()
     if word.endswith("ies"):
         return (word[:-1], word[:-3] + "y")
-    if word.endswith("es"):
+    if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
         return (word[:-1], word[:-2])
     return (word[:-1],)

@@ -27,9 +27,7 @@ _ID_DIGITS = 5
 _LONGEST_ID = 18
 
 
-def find_ids(
-    folded: str, index: ValueIndex
-) -> Iterator[Link | tuple[int, int, str]]:
+def find_ids(folded: str, index: ValueIndex) -> Iterator[Link | tuple[int, int, str]]:
     """Links of ids that exist; ``(start, end, kind)`` for those that do not."""
     for match in _DIGITS.finditer(folded):
         text = match["n"]

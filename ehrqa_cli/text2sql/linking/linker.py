@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
@@ -13,6 +14,7 @@ from ehrqa_cli.text2sql.linking import everyday
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
+from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.numbers import find_numbers
 from ehrqa_cli.text2sql.linking.render import ORDER, render
@@ -22,14 +24,15 @@ _ABBREVIATION = re.compile(
     r"\b(?:stands? for|abbreviat\w*|acronyms?|short for|full form|meaning of|spell(?:ed)? out|"
     r"expansion of)\b|\bwhat (?:does|do|did|is)\b.{1,80}\bmean(?:ing)?\b\W*$"
 )
-_ABBREVIATION_FRAME = frozenset(
-    ["what", "does", "do", "did", "is", "the", "a", "an", "of", "for", "stand", "stands", "abbreviation", "abbreviated", "abbreviations", "mean", "means", "meaning", "acronym", "full", "form", "tell", "me", "explain", "term", "in", "to", "word", "short", "name", "by", "please", "can", "you", "could", "it", "and", "or", "are", "full", "expansion", "define", "definition", "out", "spell", "i", "that", "this", "how", "as", "at", "on"]
-)
+_FRAME_TEXT = """
+what does do did is the a an of for stand stands abbreviation abbreviated abbreviations mean
+means meaning acronym full form tell me explain term in to word short name by please can you
+could it and or are full expansion define definition out spell i that this how as at on
+"""
+_ABBREVIATION_FRAME = frozenset(_FRAME_TEXT.split())
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
-_PATIENT_NAMED = ("pat",)
-Finder = Callable[[str, list[Token], list[Link], bool], Iterable[Link]]
 
 
 class Linker:
@@ -56,7 +59,10 @@ class Linker:
             (kind, text, text) for kind, values in index.dictionary.items() for text in values
         )
         self._findings = StringMatcher(cxr_vocabulary.entries())
-        self._fuzzy: Finder | None = None
+
+    @cached_property
+    def _fuzzy(self) -> FuzzyFinder:
+        return FuzzyFinder(self.index, everyday.entries(self.index.strings))
 
     def link(
         self,
@@ -85,15 +91,17 @@ class Linker:
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
         taken = [(start, end) for start, end, _ in unknown]
-        links = _choose(candidates, taken)
-        if fuzzy:
-            links = self._with_fuzzy(folded, tokens, links, taken, imaging)
+        links = _choose(candidates, taken, len(folded))
+        names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
+        if fuzzy and not any("abbrev" in link.types for link in links):
+            links, unresolved = self._with_fuzzy(folded, tokens, links)
+            names += unresolved
         links += _options(len(question), links, patient_id, study_id)
         return LinkedQuestion(
             question=question,
             text=render(folded, links, unknown),
             links=tuple(links),
-            unknown=tuple((kind, folded[start:end].lstrip("#")) for start, end, kind in unknown),
+            unknown=tuple(names),
         )
 
     def _ids(self, folded: str) -> tuple[list[Link], list[tuple[int, int, str]]]:
@@ -113,7 +121,7 @@ class Linker:
                 return [link]
         found = _by_span(self._matcher.find(tokens), tokens, folded, "exact")
         if imaging:
-            found += _by_span(self._findings.find(tokens), tokens, folded, "exact")
+            found += _by_span(self._findings.find(tokens), tokens, folded, "finding")
         found += _by_span(self._everyday.find(tokens), tokens, folded, "synonym")
         if len(self._unused):
             found += _by_span(self._unused.find(tokens), tokens, folded, "dictionary")
@@ -135,19 +143,26 @@ class Linker:
         return Link(start, end, ("abbrev",), best.values["abbrev"])
 
     def _with_fuzzy(
-        self,
-        folded: str,
-        tokens: list[Token],
-        links: list[Link],
-        taken: list[tuple[int, int]],
-        imaging: bool,
-    ) -> list[Link]:
-        return links
+        self, folded: str, tokens: list[Token], links: list[Link]
+    ) -> tuple[list[Link], list[tuple[str, str]]]:
+        """The links with those of synonyms and misspellings, and what stays unresolved."""
+        added: list[Link] = []
+        unresolved: list[tuple[str, str]] = []
+        for found in self._fuzzy.find(folded, tokens, links):
+            if isinstance(found, Link):
+                added.append(found)
+            else:
+                unresolved.append((found.kind, folded[found.start : found.end]))
+        # a synonym replaces the links inside it: "urine creatinine" is not "creatinine"
+        kept = [
+            link
+            for link in links
+            if not any(link.start < new.end and new.start < link.end for new in added)
+        ]
+        return sorted([*kept, *added], key=lambda link: link.start), unresolved
 
 
-def _by_span(
-    matches: Iterable[Match], tokens: list[Token], folded: str, how: str
-) -> list[Link]:
+def _by_span(matches: Iterable[Match], tokens: list[Token], folded: str, how: str) -> list[Link]:
     """One link per occurrence and value, with the types that the surrounding words allow."""
     links = []
     for match in matches:
@@ -156,19 +171,23 @@ def _by_span(
         for kind, value in match.values.items():
             if allowed(kind, tokens, match.first, match.last, folded):
                 values.setdefault(value, []).append(kind)
-        links += [
-            Link(start, end, tuple(sorted(kinds, key=ORDER.__getitem__)), value, how)
-            for value, kinds in values.items()
-        ]
+        for value, kinds in values.items():
+            # a finding's everyday name ("cardiomegaly") is a synonym of the vocabulary's
+            same = fold(value).rstrip("s") == folded[start:end].rstrip("s")
+            told = how if how != "finding" else "exact" if same else "synonym"
+            links.append(Link(start, end, tuple(sorted(kinds, key=ORDER.__getitem__)), value, told))
     return links
 
 
 _HOW = {"id": 0, "exact": 1, "synonym": 2, "age": 3, "date": 3, "number": 4, "dictionary": 5}
 
 
-def _choose(candidates: Iterable[Link], taken: list[tuple[int, int]]) -> list[Link]:
+def _choose(candidates: Iterable[Link], taken: list[tuple[int, int]], length: int) -> list[Link]:
     """The longest spans first, none overlapping; on one span the most certain reading."""
     chosen: dict[tuple[int, int], Link] = {}
+    covered = bytearray(length)
+    for start, end in taken:
+        covered[start:end] = b"\1" * (end - start)
     for link in sorted(candidates, key=_preference):
         span = (link.start, link.end)
         known = chosen.get(span)
@@ -176,10 +195,9 @@ def _choose(candidates: Iterable[Link], taken: list[tuple[int, int]]) -> list[Li
             if known.value == link.value and known.how == link.how:
                 types = {*known.types, *link.types}
                 chosen[span] = replace(known, types=tuple(sorted(types, key=ORDER.__getitem__)))
-            continue
-        if any(span[0] < end and start < span[1] for start, end in (*chosen, *taken)):
-            continue
-        chosen[span] = link
+        elif 1 not in covered[link.start : link.end]:
+            chosen[span] = link
+            covered[link.start : link.end] = b"\1" * (link.end - link.start)
     return sorted(chosen.values(), key=lambda link: link.start)
 
 

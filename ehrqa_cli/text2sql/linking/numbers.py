@@ -7,30 +7,24 @@ from collections.abc import Iterator
 
 from ehrqa_cli.contracts.types import Link
 
-_WORDS = {
-    word: number
-    for number, word in enumerate(
-        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"],
-        2,
-    )
-}
-_TIMES = {"once": 1, "twice": 2, "thrice": 3}
-_DECADES = {
-    word: 10 * number
-    for number, word in enumerate(
-        ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"], 2
-    )
-}
-_UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year", "mi": "minute"}
-_UNIT = (
-    r"(?P<unit>minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|mos?|years?|yrs?)"
+_COUNTS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
 )
+_WORDS = {word: number for number, word in enumerate(_COUNTS.split(), 2)}
+_TIMES = {"once": 1, "twice": 2, "thrice": 3}
+_TENS = "twenties thirties forties fifties sixties seventies eighties nineties"
+_DECADES = {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
+_UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year", "mi": "minute"}
+_UNIT = r"(?P<unit>minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|mos?|years?|yrs?)"
 _WORD = "|".join(_WORDS)
-_AMOUNT = r"\d+(?:\.\d+)?"
+_AMOUNT = r"\d{1,9}(?:\.\d{1,9})?"
 
 _AGE_YEARS = re.compile(
-    rf"\b(?P<span>(?P<n>{_AMOUNT}))[\s-]*(?:years?|yrs?|y)(?:[\s-]*(?:old|olds)\b|\s+of\s+age|/o\b)"
-    rf"|\b(?:aged?|older than|younger than|ages?)\s+(?:of\s+)?(?P<span2>\d{{1,3}})\s+(?:years?|yrs?)\b"
+    rf"\b(?P<span>(?P<n>{_AMOUNT}))[\s-]*(?:years?|yrs?|y)"
+    r"(?:[\s-]*(?:old|olds)\b|\s+of\s+age|/o\b)"
+    r"|\b(?:aged?|older than|younger than|ages?)\s+(?:of\s+)?"
+    r"(?P<span2>\d{1,3})\s+(?:years?|yrs?)\b"
 )
 _DECADE = re.compile(
     r"(?<![\w.])(?P<n>[1-9]0)(?:'?s)\b(?P<more>\s*(?:or|and)\s+(?:above|older|over|up|more))?"
@@ -41,19 +35,24 @@ _OLDER = re.compile(
     r"\s*(?:or|and)\s+(?:above|older|over|up)\b(?=[^\w]|$))"
 )
 _RANGE = re.compile(
-    r"\b(?:aged?|ages|between the ages of|age group|age range|ages between)\s+(?:of\s+|from\s+|between\s+)?"
+    r"\b(?:aged?|ages|between the ages of|age group|age range|ages between)\s+"
+    r"(?:of\s+|from\s+|between\s+)?"
     r"(?P<span>(?P<a>\d{1,3})\s*(?:-|to|and|through)\s*(?P<b>\d{1,3}))\b"
 )
 _DURATION = re.compile(
     rf"(?<![\w./])(?P<n>{_AMOUNT}|{_WORD}|one|an?(?=[\s-]{_UNIT.replace('?P<unit>', '?:')}\b))"
     rf"[\s-]*{_UNIT}(?![\w]|\s*/)"
 )
-_SHORT = re.compile(r"(?<![\w./])(?P<n>\d+)(?P<unit>h|d|w|m|y)(?![\w/])(?=\s|$|[.,?!;)])")
+_SHORT = re.compile(r"(?<![\w./])(?P<n>\d{1,6})(?P<unit>h|d|w|m|y)(?![\w/])(?=\s|$|[.,?!;)])")
 _PAST = re.compile(r"\b(?:past|preceding)\s+(?P<span>(?P<unit>hour|day|week|month|year))\b")
 _NUMBER = re.compile(
-    r"(?<![\w.])(?<!\d,)(?<![a-z]-)(?P<n>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?:x|%)?(?![\w]|\.\d)"
+    r"(?<![\w./])(?<!\d,)(?<![a-z]-)"
+    r"(?P<n>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,15})?)"
+    r"(?:x|%)?(?![\w]|[./]\d)"
 )
-_NUMBER_WORD = re.compile(rf"\b(?P<n>{_WORD}|once|twice|thrice|one(?=\s+times?\b))\b(?!-)")
+_NUMBER_WORD = re.compile(
+    rf"(?<!which of the )(?<!of these )\b(?P<n>{_WORD}|once|twice|thrice|one(?=\s+times?\b))\b(?!-)"
+)
 _QUICK = re.compile(
     rf"\d|\b(?:{_WORD}|one|an?|past|preceding|once|twice|thrice|{'|'.join(_DECADES)})\b"
 )

@@ -23,9 +23,7 @@ def placeholder(types: Sequence[str], number: int) -> str:
     return "".join(f"<{kind}>" for kind in types) + f"#{number}"
 
 
-def render(
-    folded: str, links: Iterable[Link], unknown: Iterable[tuple[int, int, str]] = ()
-) -> str:
+def render(folded: str, links: Iterable[Link], unknown: Iterable[tuple[int, int, str]] = ()) -> str:
     """Folded text with links (in order) and unknown ids replaced, and its spaces made single.
 
     Links beyond the end of the text (of the --patient and --study options) are appended.
@@ -41,9 +39,9 @@ def render(
     spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
     pieces, place = [], 0
     for start, end, mark in sorted(spans):
-        if start > place and end < len(folded) and folded[start - 1] in _QUOTES:
-            if folded[end] == folded[start - 1]:
-                start, end = start - 1, end + 1
+        quote = folded[start - 1] if start > place else ""
+        if quote and quote in _QUOTES and folded[end : end + 1] == quote:
+            start, end = start - 1, end + 1
         pieces += [folded[place:start], mark]
         place = end
     pieces += [folded[place:], added]
