@@ -40,8 +40,10 @@ test: setup
 	$(BIN)/pytest -q
 
 # Real servers. What cannot run here is skipped, and pytest's summary says what and why.
+# (pytest's status 5 is "there are no such tests".)
 test-backends: setup
-	$(BIN)/pytest -q -m backend -rs || [ $$? -eq 5 ]
+	@$(BIN)/pytest -q -m backend -rs || { [ $$? -eq 5 ] && \
+	  echo "skipped: this version has no plugin for a database server, so there is nothing to test"; }
 
 wheel: setup
 	@mkdir -p dist

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ehrqa_cli.cli import output
+from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.db_import import import_command
 from ehrqa_cli.cli.options import FILE, database_path, json_option, open_database
 from ehrqa_cli.contracts.plugins import Database
@@ -29,6 +29,32 @@ def db() -> None:
 
 
 db.add_command(import_command)
+
+
+@db.command()
+@click.option("--out", type=FILE, required=True, metavar="FILE", help="The database to make.")
+@click.option("--seed", default=7, show_default=True, help="The same seed, the same EHR.")
+@click.option(
+    "--patients",
+    type=click.IntRange(1, 100_000),
+    default=300,
+    show_default=True,
+    help="How many patients.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+def demo(out: Path, seed: int, patients: int, force: bool) -> int:
+    """Build the demo EHR: synthetic patients, admissions, events and costs.
+
+    \b
+    Examples:
+      ehrqa db demo --out demo.sqlite
+      ehrqa db demo --out big.sqlite --patients 5000 --seed 1
+    """
+    from ehrqa_cli.ehr.demo import build_demo
+
+    build_demo(out, seed=seed, patients=patients, force=force)
+    diagnostics.note(f"{out}: {patients:,} synthetic patients from seed {seed}")
+    return 0
 
 
 @db.command()

@@ -51,6 +51,20 @@ def test_a_folder_that_is_no_mimic_is_one_line(cli, tmp_path):
     assert not (tmp_path / "x.sqlite").exists()
 
 
+def test_the_demo_ehr_is_the_same_for_the_same_seed(cli, tmp_path):
+    def build(name: str, seed: int, *more: object) -> dict:
+        path = tmp_path / name
+        ran = cli("db", "demo", "--out", path, "--patients", 5, "--seed", seed, *more)
+        assert (ran.code, ran.out) == (0, ""), ran.err
+        return json.loads(cli("db", "info", path, "--json").out)["tables"]
+
+    first = build("a.sqlite", 1)
+    assert first["patients"]["rows"] == 5
+    assert first == build("b.sqlite", 1) != build("c.sqlite", 2)
+    assert cli("db", "demo", "--out", tmp_path / "a.sqlite").code == 1
+    assert build("a.sqlite", 2, "--force") != first
+
+
 def test_the_demo_asks_every_question_and_shows_a_refusal(cli, ehr, rote, monkeypatch):
     monkeypatch.setattr(
         "ehrqa_cli.cli.demo.values",
