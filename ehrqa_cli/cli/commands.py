@@ -38,7 +38,7 @@ Options:
 
 Examples:
   ehrqa db demo --out demo.sqlite
-  ehrqa ask "how many patients are there?" --db demo.sqlite
+  ehrqa ask "how many patients are currently admitted?" --db demo.sqlite
   ehrqa ask "last creatinine of patient 10018081?" --db ehr.sqlite --explain
   ehrqa batch questions.jsonl answers.jsonl --db ehr.sqlite
   ehrqa doctor --db ehr.sqlite

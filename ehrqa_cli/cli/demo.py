@@ -16,9 +16,9 @@ from ehrqa_cli.contracts.types import Question, Scalar, Status
 
 # (kind, question): filled with what this database holds, so that any EHR can be shown.
 QUESTIONS: tuple[tuple[str, str], ...] = (
-    ("a count over all patients", "how many patients are there?"),
+    ("a count over all patients", "how many patients are currently admitted?"),
     ("one patient's last value", "what was the last {lab} value of patient {patient}?"),
-    ("when something happened", "when was patient {patient} first admitted to the hospital?"),
+    ("when something happened", "when was the first hospital admission of patient {patient}?"),
     ("a ranking", "what are the three most frequently prescribed drugs?"),
     ("patients with a finding", "how many patients were diagnosed with {dx}?"),
     ("nothing the record can know", "what is the phone number of patient {patient}?"),
