@@ -1,6 +1,6 @@
 """Checkpoint to GGUF (llama architecture, the model's own vocabulary), quantized with gguf-py.
 
-``python export.py --run DIR --out text2sql.gguf --type Q5_1``. Per-tensor types: ``--embedding``
+``python export.py --run DIR --out text2sql.gguf --type Q5_0``. Per-tensor types: ``--embedding``
 for the tied embedding, ``--down`` for ffn_down and attn_v, which suffer most from few bits.
 Norms stay F32. Writes ``manifest.json`` beside the file: its name, size, SHA-256, sizes and types.
 """
@@ -95,6 +95,7 @@ def manifest(args: argparse.Namespace, shape: Shape) -> dict[str, Any]:
         "bytes": args.out.stat().st_size,
         "sha256": digest,
         "licence": "Apache-2.0",
+        "about": "linked question to logical form (fine-tuned from SmolLM2-135M-Instruct)",
         "shape": shape.as_dict(),
         "types": {k: v for k, v in types.items() if v},
         "grammar": grammar_hash(),
@@ -112,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--type", default="Q5_1", choices=TYPES)
+    parser.add_argument("--type", default="Q5_0", choices=TYPES)
     parser.add_argument("--embedding", choices=TYPES)
     parser.add_argument("--down", choices=TYPES)
     args = parser.parse_args()

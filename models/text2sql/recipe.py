@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=80)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--type", default="Q5_1")
+    parser.add_argument("--type", default="Q5_0")
     parser.add_argument("--runtime", default=sys.executable, help="python with llama_cpp")
     parser.add_argument("train", nargs="*", help="after --, further options of train.py")
     args = parser.parse_args()
@@ -69,10 +69,9 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     python, out = sys.executable, args.work / "run"
     prepared = pairs(args, python)
-    settings = ("--minutes", str(args.minutes), "--device", args.device, *args.train)
-    run(
-        python, HERE / "train.py", "--data", prepared, "--base", args.base, "--out", out, *settings
-    )  # fmt: skip
+    sources = ("--data", prepared, "--base", args.base, "--out", out)
+    settings = ("--minutes", str(args.minutes), "--device", args.device, "--repeat", "ehrsql=3")
+    run(python, HERE / "train.py", *sources, *settings, *args.train)
     model = HERE / "text2sql.gguf"
     run(python, HERE / "export.py", "--run", out, "--out", model, "--type", args.type)
     parity, plain = args.work / "parity.npz", args.work / "f32" / "text2sql.gguf"

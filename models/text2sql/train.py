@@ -35,7 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, default=576)
     parser.add_argument("--ffn", type=int, default=1536)
     parser.add_argument("--frequent", type=int, default=8000)
-    parser.add_argument("--tokens", type=int, default=4096, help="positions in a batch")
+    parser.add_argument("--tokens", type=int, default=2048, help="positions in a batch")
     parser.add_argument("--lr", type=float, default=5e-4)
     parser.add_argument("--warmup", type=float, default=0.03, help="share of the budget")
     parser.add_argument("--decay", type=float, default=0.05, help="weight decay")
