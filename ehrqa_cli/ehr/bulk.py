@@ -115,7 +115,13 @@ def index(
     statements = list(chain.from_iterable(t.index_ddl() for t in tables))
     for done, statement in enumerate(statements):
         note(done, len(statements))
-        connection.execute(statement)
+        try:
+            connection.execute(statement)
+        except sqlite3.IntegrityError as error:
+            what = str(error).rpartition(": ")[2]
+            raise ImportFailed(
+                f"{what} is not unique: a row stands twice in its file", "download it again"
+            ) from error
     connection.execute(f"PRAGMA analysis_limit={_SAMPLE}").fetchall()
     connection.execute("ANALYZE")
     note(len(statements), len(statements))

@@ -41,6 +41,7 @@ class Table:
     time: str | None = None
     foreign_keys: tuple[tuple[str, str, str], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
+    unique: str | None = None  # what other tables refer to it by
     optional: bool = False
 
     @property
@@ -62,6 +63,9 @@ class Table:
     def index_ddl(self) -> list[str]:
         """CREATE INDEX statements, to run after the rows are in."""
         out = []
+        if self.unique:
+            name = f"ux_{self.name}_{self.unique}"
+            out.append(f"CREATE UNIQUE INDEX {name} ON {self.name}({self.unique})")
         for cols in self.indexes:
             name = f"ix_{self.name}_{'_'.join(cols)}"
             out.append(f"CREATE INDEX {name} ON {self.name}({', '.join(cols)})")
@@ -105,7 +109,7 @@ def _patients() -> Table:
         _time("dob", "mid-July of anchor_year - anchor_age: MIMIC-IV gives no day of birth"),
         _time("dod", required=False),
     )
-    return Table("patients", columns, indexes=(("subject_id",),))
+    return Table("patients", columns, unique="subject_id")
 
 
 def _admissions() -> Table:
@@ -123,13 +127,13 @@ def _admissions() -> Table:
         _text("marital_status", 50, required=False),
         Column("age", "INT", source="anchor_age + year of admission - anchor_year"),
     )
-    indexes = (("hadm_id",), ("subject_id", "admittime"), ("admittime",), ("dischtime",))
-    return Table("admissions", columns, "admittime", (_PATIENT,), indexes)
+    indexes = (("subject_id", "admittime"), ("admittime",), ("dischtime",))
+    return Table("admissions", columns, "admittime", (_PATIENT,), indexes, "hadm_id")
 
 
 def _dictionary(name: str, key: Column, *more: Column) -> Table:
-    indexes = tuple((c,) for c in (key.name, *(m.name for m in more[:2])))
-    return Table(name, (_row_id(), key, *more), indexes=indexes)
+    indexes = tuple((m.name,) for m in more[:2])
+    return Table(name, (_row_id(), key, *more), indexes=indexes, unique=key.name)
 
 
 def _coded(name: str, dictionary: str, time_source: str) -> Table:
@@ -224,8 +228,7 @@ def _icustays() -> Table:
         _time("intime"),
         _time("outtime", required=False),
     )
-    indexes = (("stay_id",), ("hadm_id",))
-    return Table("icustays", columns, "intime", (_VISIT,), indexes)
+    return Table("icustays", columns, "intime", (_VISIT,), (("hadm_id",),), "stay_id")
 
 
 def _transfers() -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 import threading
 import time
@@ -19,6 +20,7 @@ from ehrqa_cli.ehr import sqlite_guard as guard
 _MAGIC = b"SQLite format 3\x00"
 _STEPS = 1000  # virtual machine steps between two looks at the clock
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
+_TOO_MUCH = re.compile("too (large|many (terms|columns|references))|stack overflow|too deep", re.I)
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
 
@@ -214,9 +216,13 @@ class SqliteDatabase(Database):
                 f"a text in the query is longer than {limits.length:,} bytes", "ask for less"
             )
         text = str(error)
+        if code == sqlite3.SQLITE_INTERRUPT:  # Ctrl-C while SQLite was calling Python
+            return Cancelled("the query was interrupted", "run it again when you like")
+        if _TOO_MUCH.search(text):
+            return LimitExceeded(f"the query is too large: {text}", "ask for less at once")
         if "one statement at a time" in text:
             return Refused("several statements", "send one SELECT at a time")
-        if "bindings" in text or "variable number" in text:
+        if "bindings" in text or "SQL variables" in text or "variable number" in text:
             return Refused("the query has parameters", "write the values into it")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR):
             return DatabaseError(f"cannot read {self.path}: {text}", _damaged(error))
@@ -290,7 +296,10 @@ def _read_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
         if name.lower().startswith(("sqlite_", "ehrqa_")):
             continue
         quoted = name.replace('"', '""')
-        columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
+        try:
+            columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
+        except sqlite3.OperationalError:
+            continue  # a view of something that is not there any more
         out[name] = tuple(c[1] for c in columns)
     return out
 

@@ -99,6 +99,9 @@ class Authorizer:
             return self._read((one or "").lower(), (two or "").lower(), base)
         if action == sqlite3.SQLITE_FUNCTION:
             return self._function((two or "").lower())
+        if action == sqlite3.SQLITE_UPDATE and (one or "").lower() == "sqlite_master":
+            # how SQLite asks before it sets up a virtual table, such as pragma_table_info
+            return self._deny("a table function", "only the tables of the EHR can be read")
         return self._deny(_ACTIONS.get(action, "changing the database"), _ONE_SELECT)
 
     def _read(self, table: str, column: str, base: str | None) -> int:

@@ -1,0 +1,77 @@
+"""The MIMIC-IV demo, imported, is the database that EHRSQL-2024 made from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import sqlite3
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from ehrqa_cli.ehr.import_options import ImportOptions
+from ehrqa_cli.ehr.mimic_import import import_mimic
+from ehrqa_cli.ehr.schema import TABLES
+
+_TOOL = Path(__file__).parents[2] / "benchmarks" / "compare_import.py"
+
+
+def _tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("compare_import", _TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ehrsql_conventions_give_the_reference_row_by_row(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """With the same patients, even the row ids are the same."""
+    reference = shared_data / "ehrsql-2024/mimic_iv.sqlite"
+    left = sqlite3.connect(f"{reference.as_uri()}?mode=ro", uri=True)
+    patients = frozenset(r[0] for r in left.execute("SELECT subject_id FROM patients"))
+    out = tmp_path / "ehr.sqlite"
+    options = dataclasses.replace(ImportOptions().as_ehrsql(), patients=patients)
+    import_mimic(shared_data / "mimic-iv-demo", out, options)
+    right = sqlite3.connect(out)
+    for table in TABLES:
+        if table.name == "cost":
+            continue
+        columns = ", ".join(r[1] for r in left.execute(f"PRAGMA table_info({table.name})"))
+        sql = f"SELECT {columns} FROM {table.name} ORDER BY row_id"
+        assert left.execute(sql).fetchall() == right.execute(sql).fetchall(), table.name
+    left.close()
+    right.close()
+
+
+def test_the_defaults_give_all_of_the_reference_and_more(shared_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ehr.sqlite"
+    report = import_mimic(shared_data / "mimic-iv-demo", out)
+    assert not report.missing
+    compared = _tool().compare(shared_data / "ehrsql-2024/mimic_iv.sqlite", out)
+    assert len(compared) == len(TABLES) - 1
+    for found in compared:
+        assert found.reference > 0
+        assert found.made == found.equal + found.other_visits + found.later + found.rest
+        if found.table == "procedures_icd":
+            # on the day of admission EHRSQL dates a procedure to the discharge; we do not
+            assert 0 < found.only_reference < found.reference / 2
+        else:
+            assert found.only_reference == 0, found
+
+
+def test_gold_queries_run_on_an_import(shared_data: Path, tmp_path: Path) -> None:
+    """The columns that EHRSQL-2024 lacks do not get in the way of its queries."""
+    out = tmp_path / "ehr.sqlite"
+    report = import_mimic(shared_data / "mimic-iv-demo", out, ImportOptions(synthetic_costs=1))
+    labels = json.loads((shared_data / "ehrsql-2024/valid/label.json").read_text())
+    gold = [sql for sql in labels.values() if sql != "null" and "_lower" not in sql]
+    connection = sqlite3.connect(out)
+    for sql in gold:
+        connection.execute("EXPLAIN " + sql.replace("current_time", f"'{report.as_of}'"))
+    connection.close()
+    assert len(gold) > 900
