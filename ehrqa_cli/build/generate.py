@@ -12,10 +12,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ehrqa_cli.build.compose import Composer
 from ehrqa_cli.build.pair import Pair
 from ehrqa_cli.build.slots import SlotSampler, canonical
+from ehrqa_cli.build.spoil import Spoiler
 from ehrqa_cli.build.surface import Words, render
-from ehrqa_cli.build.templates import Library, Template, load_library
+from ehrqa_cli.build.templates import Library, Template, load_library, made_template
 from ehrqa_cli.build.times import Spoken
 from ehrqa_cli.build.vocabulary import Vocabulary, read_vocabulary
 from ehrqa_cli.build.wording import expand
@@ -28,7 +30,10 @@ WEIGHTS: Mapping[str, float] = {
     "compose": 0.14,
     "unanswerable": 0.14,
 }
-_TRIES = 20
+Drawn = dict[str, dict[str, Spoken]]
+_TRIES = 50
+# The share of a family that is composed freely rather than from its own templates.
+_FREE = {"compose": 0.55, "unanswerable": 0.35}
 
 
 class Generator:
@@ -41,25 +46,34 @@ class Generator:
 
     def from_template(self, template: Template) -> Pair:
         """One pair of a template. Raises KeyError when the vocabulary lacks a kind it needs."""
-        rng = self.rng
+        form, drawn = self.form_of(template)
+        question = render(self.words_of(template, drawn), self.rng)
+        return Pair(question, form, template.text, template.family)
+
+    def form_of(self, template: Template) -> tuple[str, Drawn]:
+        """The template's form with values, and what was drawn for its slots."""
         drawn = self.pairs_of(template)
         form = "".join(
             self.slot(text, template.context, drawn).form if is_slot else text
             for text, is_slot in template.pieces
         )
-        node = rng.choice(template.wordings)
+        return " ".join(form.split()), drawn
+
+    def words_of(self, template: Template, drawn: Drawn) -> Words:
+        """One wording of a template with the values drawn."""
+        node = self.rng.choice(template.wordings)
         find = self.library.phrases.lookup(template.words)
         words: Words = []
-        for text, is_slot in expand(node, rng, find):
+        for text, is_slot in expand(node, self.rng, find):
             if is_slot:
                 style = text.partition(":")[2]
                 name = canonical(text) + (f":{style}" if style else "")
                 words.append((self.slot(name, template.context, drawn).text, True))
             else:
                 words.append((text, False))
-        return Pair(render(words, rng), " ".join(form.split()), template.text, template.family)
+        return words
 
-    def pairs_of(self, template: Template) -> dict[str, dict[str, Spoken]]:
+    def pairs_of(self, template: Template) -> Drawn:
         """Slots that must fit each other are drawn together, before the others."""
         slots = template.slots
         if "ex2" in slots and "tg2" in slots:
@@ -68,7 +82,7 @@ class Generator:
             return self.sampler.new_pair()
         return {}
 
-    def slot(self, name: str, context: str, drawn: dict[str, dict[str, Spoken]]) -> Spoken:
+    def slot(self, name: str, context: str, drawn: Drawn) -> Spoken:
         """The words and fragment of a canonical slot name, with its style if it has one."""
         base, _, style = name.partition(":")
         styles = self.sampler.draw(base, context, drawn)
@@ -99,27 +113,50 @@ def generate(
 
 
 def _maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
-    """What makes pairs of a family: its templates in turn, or the composer."""
+    """What makes pairs of a family: its templates in turn, some of them made on the spot."""
     from ehrqa_cli.build.images import ImageMaker
 
     if family in ("image", "image_table"):
         return ImageMaker(family.replace("_", "+"), generator.sampler, generator.rng).make
     templates = [t for t in generator.library.families.get(family, ()) if _usable(t, generator)]
-    composer = None
-    if not templates and composer is None:
+    if not templates:
         return None
     bag: list[Template] = []
 
-    def make() -> Pair:
-        if composer is not None and (not templates or generator.rng.random() < 0.6):
-            return composer.compose()
-        while True:
-            if not bag:
-                bag.extend(t for t in templates for _ in range(max(1, round(t.weight))))
-                generator.rng.shuffle(bag)
-            return generator.from_template(bag.pop())
+    def from_bag() -> Pair:
+        if not bag:
+            bag.extend(t for t in templates for _ in range(max(1, round(t.weight))))
+            generator.rng.shuffle(bag)
+        return generator.from_template(bag.pop())
 
-    return make
+    free = _free_maker(family, generator)
+    if free is None:
+        return _persistent(from_bag)
+    return _persistent(lambda: free() if generator.rng.random() < _FREE[family] else from_bag())
+
+
+def _persistent(make: Callable[[], Pair]) -> Callable[[], Pair]:
+    """``make``, called again when it needs a kind of value that this vocabulary lacks."""
+
+    def again() -> Pair:
+        for _ in range(_TRIES):
+            try:
+                return make()
+            except KeyError:
+                continue
+        return make()
+
+    return again
+
+
+def _free_maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
+    """What makes pairs of a family without a template of its own, if anything does."""
+    if family == "compose":
+        composer = Composer(generator.rng)
+        return lambda: generator.from_template(made_template(*composer.compose()))
+    if family == "unanswerable":
+        return Spoiler(generator).make
+    return None
 
 
 def _usable(template: Template, generator: Generator) -> bool:

@@ -9,150 +9,28 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from ehrqa_cli.build.slot_words import (
+    AGG,
+    ALIASES,
+    EXACT,
+    HIGHEST,
+    LOWEST,
+    NUMBERS,
+    OVER,
+    RANGES,
+    SAME_TIME,
+    TIME_WEIGHTS,
+    UNDER,
+    UNIT,
+    UNIT_LATE,
+    VITALS,
+    WITHIN_DAY,
+    WITHIN_MONTH,
+    WITHIN_VISIT,
+)
 from ehrqa_cli.build.times import NOTHING, Spoken, TimeSampler, duration, quoted
 from ehrqa_cli.build.vocabulary import Vocabulary
 
-# Long names are those of EHRXQA's and EHRSQL's templates; the short ones save typing.
-ALIASES = {
-    "patient_id": "p",
-    "drug_name": "drug",
-    "lab_name": "lab",
-    "diagnosis_name": "dx",
-    "procedure_name": "proc",
-    "intake_name": "intake",
-    "input_name": "intake",
-    "output_name": "output",
-    "culture_name": "specimen",
-    "spec_name": "specimen",
-    "test_name": "mtest",
-    "vital_name": "vital",
-    "drug_route": "route",
-    "admission_route": "admloc",
-    "abbreviation": "abbrev",
-    "time_filter_global": "tg",
-    "time_filter_exact": "ex",
-    "time_filter_within": "tw",
-    "agg_function": "agg",
-    "unit_average": "unit",
-    "unit_count": "per",
-    "comparison": "cmp",
-    "n_survival_period": "surv",
-    "age_group": "aged",
-}
-VITALS = {
-    "heart rate": ("heart rate", "heart rate", "heart rate", "pulse", "pulse rate", "HR"),
-    "respiratory rate": ("respiratory rate", "respiratory rate", "respiration rate",
-                         "breathing rate", "respiration"),
-    "temperature celsius": ("temperature", "body temperature", "temperature celsius",
-                            "temperature", "temp"),
-    "o2 saturation pulseoxymetry": ("SpO2", "SpO2", "SpO2", "oxygen saturation", "o2 saturation",
-                                    "o2 saturation pulseoxymetry", "O2 sat", "SaO2"),
-    "arterial blood pressure systolic": ("systolic blood pressure", "systolic blood pressure",
-                                         "arterial blood pressure systolic", "SBP",
-                                         "systolic pressure", "systolic BP"),
-    "arterial blood pressure diastolic": ("diastolic blood pressure", "diastolic blood pressure",
-                                          "arterial blood pressure diastolic", "DBP",
-                                          "diastolic pressure", "diastolic BP"),
-    "arterial blood pressure mean": ("mean blood pressure", "mean blood pressure", "MAP",
-                                     "arterial blood pressure mean", "mean arterial pressure",
-                                     "mean arterial blood pressure"),
-}  # fmt: skip
-_RANGES = {
-    "heart rate": (50, 140), "respiratory rate": (8, 36), "temperature celsius": (34, 41),
-    "o2 saturation pulseoxymetry": (80, 100), "arterial blood pressure systolic": (70, 190),
-    "arterial blood pressure diastolic": (35, 110), "arterial blood pressure mean": (45, 130),
-}  # fmt: skip
-_EXACT = {
-    "first": {
-        "": ("first", "first", "first", "first", "first", "earliest", "initial", "very first"),
-        "adv": ("first", "first", "first", "initially"),
-        "late": ("for the first time", "the first time", "for the very first time"),
-    },
-    "last": {
-        "": ("last", "last", "last", "last", "last", "most recent", "latest", "final",
-             "very last"),
-        "adv": ("last", "last", "last", "most recently"),
-        "late": ("for the last time", "the last time", "most recently"),
-    },
-    "second": {
-        "": ("second", "second", "2nd"),
-        "adv": ("second",),
-        "late": ("for the second time", "the second time"),
-    },
-    "second_last": {
-        "": ("second to last", "second to last", "second-to-last", "penultimate",
-             "next to last"),
-        "adv": ("second to last",),
-        "late": ("for the second to last time", "the second to last time"),
-    },
-    "third": {"": ("third",), "adv": ("third",), "late": ("for the third time",)},
-}  # fmt: skip
-_AGG = {
-    "avg": ("average", "average", "average", "mean"),
-    "max": ("maximum", "maximum", "maximum", "highest", "peak", "max", "largest"),
-    "min": ("minimum", "minimum", "minimum", "lowest", "smallest", "min"),
-}
-_UNIT = {
-    "per_day": ("daily", "daily", "daily", "per-day", "day-by-day"),
-    "per_month": ("monthly", "monthly", "monthly", "per-month", "month-by-month"),
-    "per_year": ("yearly", "yearly", "annual", "per-year", "year-by-year"),
-}
-_UNIT_LATE = {
-    "per_day": ("per day", "each day", "by day", "for each day", "for every day", "a day"),
-    "per_month": ("per month", "each month", "by month", "for each month", "a month"),
-    "per_year": ("per year", "each year", "by year", "for each year", "a year"),
-}
-_OVER = ("greater than", "greater than", "greater than", "higher than", "above", "over",
-         "more than", "in excess of", "exceeding")  # fmt: skip
-_UNDER = ("less than", "less than", "less than", "lower than", "below", "under", "smaller than")
-_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_WITHIN_VISIT = (
-    "within the same hospital visit", "during the same hospital visit",
-    "in the same hospital visit", "in the same hospital encounter",
-    "during the same hospital encounter", "within the same hospital stay",
-    "in the same hospital stay", "within the same hospital encounter",
-    "during the same admission", "in the same admission", "during the same hospitalization",
-    "during the same visit", "in the same encounter", "within the same hospital admission",
-)  # fmt: skip
-_WITHIN_DAY = ("on the same day", "within the same day", "during the same day", "in the same day",
-               "that same day")  # fmt: skip
-_WITHIN_MONTH = ("within the same month", "in the same month", "during the same month",
-                 "within the same month", "in the same month", "in the same calendar month",
-                 "the same month")  # fmt: skip
-_SAME_TIME = ("at the same time", "at the same time", "simultaneously", "at the same moment",
-              "concurrently", "together at the same time")  # fmt: skip
-# Which time filters each context draws, with weights; see TimeSampler.
-TIME_WEIGHTS: dict[str, dict[str, int]] = {
-    "visit": {
-        "none": 14, "visit": 22, "in_year": 7, "since_year": 7, "in_month": 9, "since_month": 9,
-        "in_day": 4, "since_day": 4, "since_ago": 12, "this_year": 6, "last_year": 6,
-        "this_month": 4, "last_month": 5, "today": 3, "yesterday": 3, "at_month": 8, "at_md": 4,
-        "at_day": 5, "before": 1, "until_ago": 1, "rare_visit": 1,
-    },
-    "icu": {
-        "none": 13, "icu": 24, "visit": 8, "in_year": 4, "since_year": 4, "in_month": 7,
-        "since_month": 7, "in_day": 9, "since_day": 9, "since_ago": 12, "this_year": 4,
-        "last_year": 4, "this_month": 4, "last_month": 5, "today": 4, "yesterday": 4,
-        "at_month": 5, "at_md": 8, "at_day": 9, "before": 1, "until_ago": 1,
-    },
-    "group": {
-        "none": 18, "in_year": 20, "since_year": 20, "since_ago": 14, "this_year": 14,
-        "last_year": 14, "in_month": 3, "since_month": 3, "this_month": 2, "last_month": 2,
-        "in_day": 1, "since_day": 1, "before": 1, "at_month": 2, "today": 1, "yesterday": 1,
-    },
-    "stay": {
-        "visit": 70, "none": 10, "in_year": 3, "this_year": 2, "last_year": 2, "rare_visit": 2,
-    },
-    "admission": {
-        "none": 16, "in_year": 16, "since_year": 16, "since_ago": 14, "this_year": 10,
-        "last_year": 10, "in_month": 4, "since_month": 4, "this_month": 2, "last_month": 2,
-        "before": 1,
-    },
-}  # fmt: skip
-TIME_WEIGHTS["group_icu"] = TIME_WEIGHTS["group"]
-TIME_WEIGHTS["new"] = TIME_WEIGHTS["visit"]
-TIME_WEIGHTS["admission_rare"] = TIME_WEIGHTS["admission"] | {"none": 130}
-TIME_WEIGHTS["admission_visit"] = TIME_WEIGHTS["admission"] | {"visit": 22}
 _NEW_PAIRS = (
     (("today",), ("yesterday",), 8), (("this_month",), ("last_month",), 3),
     (("this_year",), ("last_year",), 2),
@@ -163,7 +41,7 @@ class SlotSampler:
     """Draws one value for every slot of a question; the same slot is drawn once."""
 
     def __init__(self, vocabulary: Vocabulary, rng: random.Random) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._rng = rng
         self.times = TimeSampler(vocabulary.years, rng)
         self._makers: dict[str, Callable[[str], Mapping[str, Spoken]]] = {
@@ -198,13 +76,14 @@ class SlotSampler:
         if name in drawn:
             return drawn[name]
         base = name.rstrip("0123456789")
+        number = name[len(base) :]
         if base == "tg":
             drawn[name] = {"": self._time(context)}
         elif base == "vital_value":
-            label = self.draw("vital", context, drawn)[""].form.strip('"')
+            label = self.draw("vital" + number, context, drawn)[""].form.strip('"')
             drawn[name] = {"": self._vital_value(label)}
         elif base == "lab_value":
-            label = self.draw("lab", context, drawn)[""].form.strip('"')
+            label = self.draw("lab" + number, context, drawn)[""].form.strip('"')
             drawn[name] = {"": self._lab_value(label)}
         elif base in self._makers:
             drawn[name] = dict(self._makers[base](base))
@@ -215,7 +94,7 @@ class SlotSampler:
     def _value(self, kind: str, drawn: Mapping[str, Mapping[str, Spoken]]) -> Spoken:
         others = {s[""].form for n, s in drawn.items() if n.rstrip("0123456789") == kind}
         for _ in range(5):
-            value = self._vocabulary.pick(kind, self._rng)
+            value = self.vocabulary.pick(kind, self._rng)
             if quoted(value) not in others:
                 break
         text = value
@@ -229,7 +108,7 @@ class SlotSampler:
         return Spoken(text, quoted(value))
 
     def _patient(self, _name: str) -> Mapping[str, Spoken]:
-        patient = str(self._rng.choice(self._vocabulary.patients))
+        patient = str(self._rng.choice(self.vocabulary.patients))
         return {"": Spoken(patient, patient)}
 
     def _vital(self, _name: str) -> Mapping[str, Spoken]:
@@ -240,11 +119,11 @@ class SlotSampler:
         return {"": Spoken(text, quoted(label))}
 
     def _vital_value(self, label: str) -> Spoken:
-        low, high = _RANGES.get(label, (20, 150))
+        low, high = RANGES.get(label, (20, 150))
         return self._decimal(float(self._rng.randint(low, high)))
 
     def _lab_value(self, label: str) -> Spoken:
-        known = self._vocabulary.lab_values.get(label)
+        known = self.vocabulary.lab_values.get(label)
         value = self._rng.choice(known) if known else self._rng.randint(1, 300) / 10
         return self._decimal(round(value, 2))
 
@@ -265,7 +144,7 @@ class SlotSampler:
     def exact(self, order: str) -> dict[str, Spoken]:
         """The styles of one order word: an adjective, an adverb, and one after the verb."""
         return {
-            style: Spoken(self._rng.choice(texts), order) for style, texts in _EXACT[order].items()
+            style: Spoken(self._rng.choice(texts), order) for style, texts in EXACT[order].items()
         }
 
     def pair(self, context: str) -> dict[str, dict[str, Spoken]]:
@@ -322,11 +201,11 @@ class SlotSampler:
         months = Spoken(f"within {lasting.text}", f"within {lasting.form}")
         styles = {"dur": months, "time": self._same_time()}
         if roll < 0.3:
-            plain = Spoken(rng.choice(_WITHIN_VISIT), "samevisit")
+            plain = Spoken(rng.choice(WITHIN_VISIT), "samevisit")
         elif roll < 0.55:
-            plain = Spoken(rng.choice(_WITHIN_MONTH), "samemonth")
+            plain = Spoken(rng.choice(WITHIN_MONTH), "samemonth")
         elif roll < 0.65:
-            plain = Spoken(rng.choice(_WITHIN_DAY), "sameday")
+            plain = Spoken(rng.choice(WITHIN_DAY), "sameday")
         elif roll < 0.95:
             word = rng.choice(("within", "within", "within", "in the space of", "in under"))
             plain = Spoken(f"{word} {lasting.text}", months.form) if roll > 0.93 else months
@@ -338,12 +217,12 @@ class SlotSampler:
         rng = self._rng
         roll = rng.random()
         if roll < 0.6:
-            return Spoken(rng.choice(_SAME_TIME), "sametime")
+            return Spoken(rng.choice(SAME_TIME), "sametime")
         if roll < 0.75:
-            return Spoken(rng.choice(_WITHIN_VISIT), "samevisit")
+            return Spoken(rng.choice(WITHIN_VISIT), "samevisit")
         if roll < 0.85:
-            return Spoken(rng.choice(_WITHIN_DAY), "sameday")
-        return Spoken(rng.choice(_WITHIN_MONTH), "samemonth")
+            return Spoken(rng.choice(WITHIN_DAY), "sameday")
+        return Spoken(rng.choice(WITHIN_MONTH), "samemonth")
 
     def _duration(self, _name: str) -> Mapping[str, Spoken]:
         rng = self._rng
@@ -365,13 +244,13 @@ class SlotSampler:
     def _rank(self, _name: str) -> Mapping[str, Spoken]:
         rng = self._rng
         n = rng.choices((3, 4, 5, 2, 10, 6, 7, 8, 9), (30, 26, 26, 3, 8, 2, 2, 2, 1))[0]
-        text = _NUMBERS[n] if rng.random() < 0.68 else str(n)
+        text = NUMBERS[n] if rng.random() < 0.68 else str(n)
         return {"": Spoken(text, str(n))}
 
     def _n_times(self, _name: str) -> Mapping[str, Spoken]:
         rng = self._rng
         n = rng.choices((2, 3, 4, 5), (70, 18, 7, 5))[0]
-        word = _NUMBERS[n] if rng.random() < 0.7 else str(n)
+        word = NUMBERS[n] if rng.random() < 0.7 else str(n)
         once = {2: "twice", 3: "three times"}.get(n, f"{word} times")
         if rng.random() < 0.5:
             text = rng.choice((f"{word} times", f"{word} times", once, f"exactly {word} times"))
@@ -417,20 +296,20 @@ class SlotSampler:
         return {"": Spoken(unit, unit)}
 
     def _aggregate(self, _name: str) -> Mapping[str, Spoken]:
-        head = self._rng.choice(tuple(_AGG))
-        return {"": Spoken(self._rng.choice(_AGG[head]), head)}
+        head = self._rng.choice(tuple(AGG))
+        return {"": Spoken(self._rng.choice(AGG[head]), head)}
 
     def _unit(self, _name: str) -> Mapping[str, Spoken]:
-        unit = self._rng.choices(tuple(_UNIT), (4, 4, 3))[0]
+        unit = self._rng.choices(tuple(UNIT), (4, 4, 3))[0]
         return {
-            "": Spoken(self._rng.choice(_UNIT[unit]), unit),
-            "late": Spoken(self._rng.choice(_UNIT_LATE[unit]), unit),
+            "": Spoken(self._rng.choice(UNIT[unit]), unit),
+            "late": Spoken(self._rng.choice(UNIT_LATE[unit]), unit),
         }
 
     def _comparison(self, _name: str) -> Mapping[str, Spoken]:
         if self._rng.random() < 0.5:
-            return {"": Spoken(self._rng.choice(_OVER), "over")}
-        return {"": Spoken(self._rng.choice(_UNDER), "under")}
+            return {"": Spoken(self._rng.choice(OVER), "over")}
+        return {"": Spoken(self._rng.choice(UNDER), "under")}
 
     def _comparison_of_two(self, _name: str) -> Mapping[str, Spoken]:
         greater = self._rng.random() < 0.5
@@ -445,10 +324,8 @@ class SlotSampler:
 
     def _sort(self, _name: str) -> Mapping[str, Spoken]:
         if self._rng.random() < 0.5:
-            words = ("maximum", "maximum", "highest", "largest", "peak", "greatest", "max")
-            return {"": Spoken(self._rng.choice(words), "highest")}
-        words = ("minimum", "minimum", "lowest", "smallest", "min", "lowest")
-        return {"": Spoken(self._rng.choice(words), "lowest")}
+            return {"": Spoken(self._rng.choice(HIGHEST), "highest")}
+        return {"": Spoken(self._rng.choice(LOWEST), "lowest")}
 
     def _gender(self, _name: str) -> Mapping[str, Spoken]:
         gender = self._rng.choice(("female", "male"))
@@ -459,7 +336,7 @@ class SlotSampler:
         return {"": self._decimal(float(self._rng.randint(1, 300)))}
 
     def _study(self, _name: str) -> Mapping[str, Spoken]:
-        known = self._vocabulary.studies
+        known = self.vocabulary.studies
         study = self._rng.choice(known) if known else self._rng.randint(50_000_000, 59_999_999)
         return {"": Spoken(str(study), str(study))}
 

@@ -92,6 +92,13 @@ def _template(entry: dict[str, Any], family: str, shared: dict[str, list[str]]) 
     )
 
 
+def made_template(wording: str, form: str, context: str) -> Template:
+    """A template of the composer: one wording, made on the spot."""
+    form = " ".join(form.split())
+    name = "composition: " + re.sub(r"[\[{][^\]}]+[\]}]", "_", form)
+    return Template(name, "compose", split_form(form), (parse_wording(wording),), {}, context)
+
+
 def _plain(wording: str) -> str:
     """EHRXQA writes ``${object}`` for the slots that images fill."""
     return wording.replace("${", "{")

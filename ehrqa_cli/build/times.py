@@ -127,8 +127,8 @@ class TimeSampler:
 
     def year(self) -> int:
         """A year of the EHR, seldom one just beyond it."""
-        if self._rng.random() < 0.15:
-            return self._rng.choice(self._years) + self._rng.randint(-4, 4)
+        if self._rng.random() < 0.08:
+            return self._rng.choice(self._years) + self._rng.choice((-1, 1))
         return self._rng.choice(self._years)
 
     def visit(self, order: str) -> Spoken:
@@ -240,7 +240,7 @@ class TimeSampler:
 
     def _before(self) -> Spoken:
         year, month, day = self._date()
-        word = self._rng.choice(("before", "before", "prior to", "until before", "earlier than"))
+        word = self._rng.choice(("before", "before", "prior to", "until before"))
         roll = self._rng.random()
         if roll < 0.4:
             return Spoken(f"{word} {year}", f'before_date "{year}"')

@@ -17,14 +17,12 @@ from ehrqa_cli.contracts.errors import DatabaseError
 _OCCURRING = {
     "drug": "SELECT DISTINCT drug FROM prescriptions",
     "route": "SELECT DISTINCT route FROM prescriptions",
-    "lab": "SELECT DISTINCT label FROM d_labitems WHERE itemid IN "
-    "(SELECT itemid FROM labevents)",
+    "lab": "SELECT DISTINCT label FROM d_labitems WHERE itemid IN (SELECT itemid FROM labevents)",
     "dx": "SELECT DISTINCT long_title FROM d_icd_diagnoses WHERE icd_code IN "
     "(SELECT icd_code FROM diagnoses_icd)",
     "proc": "SELECT DISTINCT long_title FROM d_icd_procedures WHERE icd_code IN "
     "(SELECT icd_code FROM procedures_icd)",
-    "intake": "SELECT DISTINCT label FROM d_items WHERE itemid IN "
-    "(SELECT itemid FROM inputevents)",
+    "intake": "SELECT DISTINCT label FROM d_items WHERE itemid IN (SELECT itemid FROM inputevents)",
     "output": "SELECT DISTINCT label FROM d_items WHERE itemid IN "
     "(SELECT itemid FROM outputevents)",
     "specimen": "SELECT DISTINCT spec_type_desc FROM microbiologyevents",
@@ -63,11 +61,9 @@ class Vocabulary:
     studies: tuple[int, ...] = ()
 
     def pick(self, kind: str, rng: random.Random) -> str:
-        """A value of this type; one in ten from the dictionary beyond what occurs, if any."""
-        wide = self.dictionary.get(kind)
-        known = self.values.get(kind, ())
-        if wide and (not known or rng.random() < 0.1):
-            return rng.choice(wide)
+        """A value of this type that occurs, or else stands in a dictionary. Raises KeyError
+        when there is none: linking knows no others, so no question should speak of them."""
+        known = self.values.get(kind) or self.dictionary.get(kind)
         if not known:
             raise KeyError(kind)
         return rng.choice(known)
@@ -98,7 +94,8 @@ def _read(connection: sqlite3.Connection) -> Vocabulary:
     dictionary: dict[str, tuple[str, ...]] = {}
     shuffle = random.Random(0)
     for kind, sql in _DICTIONARY.items():
-        found = list(texts(sql))
+        occurring = set(values.get(kind, ()))
+        found = [text for text in texts(sql) if text not in occurring]
         shuffle.shuffle(found)
         dictionary[kind] = tuple(found[:_FEW])
     patients = tuple(
