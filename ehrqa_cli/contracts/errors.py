@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class EhrqaError(Exception):
-    """Base of all errors shown to a user: ``message`` says what is wrong, ``hint`` what to do next."""
+    """Base of all errors shown to a user: ``message`` says what is wrong, ``hint`` what to do."""
 
     exit_code = 1
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from ehrqa_cli.contracts.types import LinkedQuestion, Limits, Query, Result
+from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
 
 
 class Database(ABC):

@@ -7,14 +7,14 @@ compared and repeated. Times are ISO text ``YYYY-MM-DD HH:MM:SS``, as EHRSQL sto
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 Scalar = str | int | float | None
 Row = tuple[Scalar, ...]
 
 
-class Scope(str, Enum):
+class Scope(StrEnum):
     """Question scope by modality (EHRXQA section 3)."""
 
     TABLE = "table"
@@ -23,7 +23,7 @@ class Scope(str, Enum):
     NOTE = "note"
 
 
-class PatientScope(str, Enum):
+class PatientScope(StrEnum):
     """Question scope by patients (EHRXQA section 3)."""
 
     NONE = "none"
@@ -31,7 +31,7 @@ class PatientScope(str, Enum):
     GROUP = "group"
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How an answer ended. Declining is ``abstained``; ``failed`` is for faults."""
 
     ANSWERED = "answered"
@@ -101,7 +101,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on one database query; ``seconds`` of wall time, ``rows`` returned, ``length`` bytes."""
+    """Bounds on one database query; time in ``seconds``, ``rows`` returned, ``length`` in bytes."""
 
     seconds: float = 10.0
     rows: int = 1000

@@ -1,6 +1,6 @@
-"""Logical-form coverage of EHRSQL-2024, on the database as it is and on a perturbed copy.
+"""Logical-form coverage of EHRSQL-2024, on the database and on a perturbed copy.
 
-``python tests/benchmarks/form_coverage.py --data DIR/ehrsql-2024``: for every answerable gold query,
+``python tests/benchmarks/form_coverage.py --data DIR/ehrsql-2024``: for every answerable query,
 is there a form whose compiled SQL gives the same rows? The perturbed copy has its rows shuffled
 and its values, names and dates changed, so that agreement by accident shows.
 """
