@@ -40,7 +40,7 @@ _DICTIONARY = {
     "dx": "SELECT long_title FROM d_icd_diagnoses ORDER BY row_id",
     "proc": "SELECT long_title FROM d_icd_procedures ORDER BY row_id",
     "lab": "SELECT label FROM d_labitems WHERE label IS NOT NULL ORDER BY row_id",
-    "abbrev": "SELECT DISTINCT abbreviation FROM d_items",
+    "abbrev": "SELECT DISTINCT abbreviation FROM d_items WHERE lower(abbreviation) <> lower(label)",
 }
 _LAB_VALUES = (
     "SELECT l.label, e.valuenum FROM labevents e JOIN d_labitems l ON l.itemid = e.itemid "
