@@ -198,7 +198,7 @@ def _cost() -> Table:
 
 
 def _icu_events(name: str, *rest: Column, time: str) -> Table:
-    indexes = (("itemid", time), ("stay_id", "itemid"))  # queries go by the stays of a visit
+    indexes = (("itemid",), ("stay_id", "itemid"))  # queries go by the stays of a visit
     columns = (_row_id(), _SUBJECT, _HADM, _STAYID, *rest)
     return Table(name, columns, time, (_VISIT, _STAY, _ITEM), indexes)
 
