@@ -20,7 +20,9 @@ from ehrqa_cli.ehr import sqlite_guard as guard
 _MAGIC = b"SQLite format 3\x00"
 _STEPS = 1000  # virtual machine steps between two looks at the clock
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
-_TOO_MUCH = re.compile("too (large|many (terms|columns|references))|stack overflow|too deep", re.I)
+_TOO_MUCH = re.compile(
+    "too (large|many (terms|columns|references)|complex)|stack overflow|too deep", re.I
+)
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
 

@@ -24,6 +24,7 @@ _LISTS = (
     "row_number rank dense_rank percent_rank cume_dist ntile lag lead",
     "first_value last_value nth_value",
     "abs coalesce ifnull nullif iif length lower upper trim ltrim rtrim substr substring instr",
+    "concat concat_ws string_agg octet_length",
     "replace like glob printf format typeof round sign hex quote char unicode likely unlikely",
     "date time datetime julianday strftime unixepoch timediff",
     "ceil ceiling floor trunc sqrt exp ln log log10 log2 pow power mod pi",

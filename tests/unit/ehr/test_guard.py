@@ -96,6 +96,7 @@ BOMBS = [
     "SELECT 1 " + "UNION ALL SELECT 1 " * 1000,
     "SELECT '" + "a" * 2_000_000 + "'",
     "SELECT " + ", ".join(["1"] * 5000),
+    "SELECT 'a' LIKE replace(printf('%5000d', 1), ' ', '%a')",
 ]
 QUICK = Limits(seconds=0.3)
 
