@@ -22,6 +22,8 @@ def normalise(form: Form) -> Form:
         head = "count"
     if head in _OF_ONE_STAY:
         event = _visit_as_order(event)
+    elif head in ("exists", "none"):
+        event = _order_as_visit(event)
     return replace(form, head=head, event=event)
 
 
@@ -36,6 +38,15 @@ def _visit_as_order(event: Event) -> Event:
     if event.order is None:
         return replace(event, order=which.which)
     return event
+
+
+def _order_as_visit(event: Event) -> Event:
+    # "Was the first visit through the ER?" asks about the first visit, not about the first of
+    # the visits through the ER.
+    name = {"admission": "visit", "icustay": "icu"}.get(event.kind)
+    if name is None or event.order is None or event.get("patient") is None or event.get(name):
+        return event
+    return with_filter(replace(event, order=None), Filter(name, which=event.order))
 
 
 def with_filter(event: Event, item: Filter) -> Event:

@@ -100,6 +100,8 @@ def test_one_way_to_say_each_thing() -> None:
     )
     current = refer("insurance admission patient 10000001 visit current", LINKS)
     assert current == "insurance admission patient #2 current"
+    through = refer("exists first admission patient 10000001", LINKS)
+    assert through == "exists admission patient #2 visit first"
 
 
 def test_quotes_in_values_stay_values() -> None:
