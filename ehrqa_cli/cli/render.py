@@ -24,7 +24,7 @@ def answer_lines(answer: Answer, explain: bool = False) -> Iterator[str]:
     yield from _rows(answer)
     yield from _evidence(answer)
     if answer.confidence is not None:
-        yield _field("confidence", f"{answer.confidence:.2f}")
+        yield _field("confidence", f"{answer.confidence:.3f}")
     if explain:
         yield from _explanation(answer)
 

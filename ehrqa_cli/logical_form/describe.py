@@ -172,18 +172,19 @@ def _select(select: Select) -> str:
     event = _event(select.event)
     per = f" {select.per.replace('_', ' ')}" if select.per else ""
     if head == "name":
-        what = "findings" if select.event.kind == "finding" else f"name of the {noun}"
-        return f"{what}: {event}"
+        named = select.event.kind in ("dx", "transfer") or select.event.kind not in _NOUNS
+        what = "name" if named else noun
+        return f"findings: {event}" if select.event.kind == "finding" else f"{what} of {event}"
     if head == "place":
         return f"anatomical locations of {event}"
     if head == "count_names":
-        return f"number of different {noun}s: {event}"
+        return f"number of different {_several(noun)}{_among(select.event, event)}"
     if head in _AGG:
         return f"{_AGG[head]} value{per} of {event}"
     if head.endswith("_count"):
         return f"{_AGG[head[:3]]} number{per} of {event}"
     if head == "top":
-        return f"{args[0]} most frequent {noun}s among: {event}"
+        return f"{args[0]} most frequent {_several(noun)}{_among(select.event, event)}"
     if head == "top_mortality":
         return f"{args[0]} diagnoses with the highest mortality within {args[1]} of {event}"
     if head == "survival":
@@ -191,6 +192,15 @@ def _select(select: Select) -> str:
     if head == "percentile":
         return f"percentile of the value {args[0]} for {event}"
     return f"{_HEADS[head]} {event}"
+
+
+def _several(noun: str) -> str:
+    return "diagnoses" if noun == "diagnosis" else f"{noun}s"
+
+
+def _among(event: Event, words: str) -> str:
+    # "drugs among prescriptions" says nothing that "drugs" does not.
+    return f" among: {words}" if event.items or event.filters else ""
 
 
 def _event(event: Event) -> str:
