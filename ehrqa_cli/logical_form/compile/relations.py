@@ -76,7 +76,7 @@ def _related(event: Event, item: Filter, src: Source) -> str:
         inside = f"SELECT {other.table}.hadm_id FROM {other.table}{where(rows(inner))}"
         return f"{src.table}.hadm_id IN ( {inside} )"
     table = f"( {side(inner, other, ())} ) AS other"
-    main = (f"{src.table}.{src.time}", f"{src.table}.hadm_id")
+    main = (f"{src.table}.{src.time}", visit_of(src))
     join = [
         f"other.subject_id = {src.table}.subject_id",
         *window(item, ("other.t", "other.v"), main),
@@ -91,10 +91,21 @@ def _related(event: Event, item: Filter, src: Source) -> str:
     return f"EXISTS {found}"
 
 
+def visit_of(src: Source) -> str:
+    """The hospital visit of a row; of a death, the one during which the patient died."""
+    if src.table != "patients":
+        return f"{src.table}.hadm_id"
+    # The date of death has no hour, so that days are compared.
+    return (
+        "( SELECT admissions.hadm_id FROM admissions WHERE "
+        "admissions.subject_id = patients.subject_id AND date(patients.dod) "
+        "BETWEEN date(admissions.admittime) AND date(admissions.dischtime) LIMIT 1 )"
+    )
+
+
 def side(event: Event, src: Source, columns: tuple[str, ...]) -> str:
     """One side of a join: subject_id, time as t, visit as v, and more columns."""
-    visit = f"{src.table}.hadm_id" if src.table != "patients" else "NULL"
-    names = [f"{src.table}.subject_id", f"{src.table}.{src.time} AS t", f"{visit} AS v"]
+    names = [f"{src.table}.subject_id", f"{src.table}.{src.time} AS t", f"{visit_of(src)} AS v"]
     names += [f"{src.table}.{c} AS {c}" for c in columns]
     return f"SELECT {', '.join(names)} FROM {src.table}{where(rows(event))}"
 
