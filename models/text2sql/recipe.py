@@ -53,11 +53,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--db", type=Path, required=True)
+    parser.add_argument(
+        "--db", type=Path, required=True, help="an EHR; image pairs need its table tb_cxr"
+    )
     parser.add_argument("--ehrsql", type=Path, required=True, help="folder with EHRSQL's train/")
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "text2sql")
-    parser.add_argument("--count", type=int, default=50_000, help="built pairs")
+    parser.add_argument("--count", type=int, default=100_000, help="built pairs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=80)
     parser.add_argument("--device", default="cpu")
@@ -71,7 +73,7 @@ def main() -> None:
     prepared = pairs(args, python)
     sources = ("--data", prepared, "--base", args.base, "--out", out)
     settings = ("--minutes", str(args.minutes), "--device", args.device, "--repeat", "ehrsql=3")
-    run(python, HERE / "train.py", *sources, *settings, *args.train)
+    run(python, HERE / "train.py", *sources, *settings, "--tokens", "2048", *args.train)
     model = HERE / "text2sql.gguf"
     run(python, HERE / "export.py", "--run", out, "--out", model, "--type", args.type)
     parity, plain = args.work / "parity.npz", args.work / "f32" / "text2sql.gguf"
