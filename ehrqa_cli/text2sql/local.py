@@ -25,7 +25,7 @@ def verify(path: Path) -> dict[str, Any]:
 
     Done before llama.cpp sees the file, since it may abort on a corrupt one. Raises ModelError.
     """
-    hint = "run `make setup` again, or `ehrqa models verify` to see which file is wrong"
+    hint = "restore it with `git checkout models`, or install the wheel again"
     try:
         manifest: dict[str, Any] = json.loads((path.parent / "manifest.json").read_text())
         expected = str(manifest["sha256"])
@@ -68,7 +68,7 @@ class LocalModel(Text2Sql):
         self._ids = {w: special[t] for w, t in named.items() if t in special}
         if not {EOS, ABSTAIN} <= set(self._ids):
             raise ModelError(
-                f"{path.name} is not a text-to-SQL model of this program", "run `make setup` again"
+                f"{path.name} is not a text-to-SQL model of this program", "restore it with `git checkout models`"
             )
         self._lock = threading.Lock()
         self._cancel = threading.Event()
