@@ -68,7 +68,8 @@ class LocalModel(Text2Sql):
         self._ids = {w: special[t] for w, t in named.items() if t in special}
         if not {EOS, ABSTAIN} <= set(self._ids):
             raise ModelError(
-                f"{path.name} is not a text-to-SQL model of this program", "restore it with `git checkout models`"
+                f"{path.name} is not a text-to-SQL model of this program",
+                "restore it with `git checkout models`",
             )
         self._lock = threading.Lock()
         self._cancel = threading.Event()
