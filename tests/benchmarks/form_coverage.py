@@ -120,9 +120,7 @@ def measure(db: Path, gold: dict[str, str]) -> tuple[Counter[str], list[str]]:
 
 def _rows(db: sqlite3.Connection, sql: str) -> list[str]:
     rows = db.execute(bind_names(sql, NOW)).fetchall()
-    return sorted(
-        repr([round(v, 3) if isinstance(v, float | int) else v for v in r]) for r in rows
-    )
+    return sorted(repr([round(v, 3) if isinstance(v, float | int) else v for v in r]) for r in rows)
 
 
 @click.command()
