@@ -79,6 +79,11 @@ def shipped_models() -> list[ModelFile]:
     return [_shipped_model(card) for card in sorted(models_root().glob("*/manifest.json"))]
 
 
+def shipped_in(folder: str) -> ModelFile:
+    """The model whose manifest lies in a folder of ``models/``. Raises ModelError without it."""
+    return _shipped_model(models_root() / folder / "manifest.json")
+
+
 def _shipped_model(card: Path) -> ModelFile:
     try:
         data = json.loads(card.read_text(encoding="utf-8"))

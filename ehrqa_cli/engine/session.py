@@ -10,12 +10,15 @@ from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import Thresholds
+
+if TYPE_CHECKING:
+    from ehrqa_cli.store import AnswerLog
 
 THRESHOLDS_FILE = "text2sql/thresholds.json"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?")
@@ -118,22 +121,27 @@ class Session:
                 out[key] = "not installed"
         return out
 
-    def warm(self) -> None:
-        """Open everything now instead of at the first question."""
-        _ = (self.database, self.linker, self.model, self.thresholds, self.as_of)
-
-    def record(self, answer: Answer) -> str | None:
-        """Write the answer to the answer log if it is on; returns what went wrong, or None."""
+    @cached_property
+    def answer_log(self) -> AnswerLog | None:
+        """The answer log, None when it is off here or in the settings, which are read once."""
         if not self.log:
             return None
         from ehrqa_cli import config
         from ehrqa_cli.store import AnswerLog
 
         settings = config.load()
-        if not settings.log:
+        return AnswerLog(settings.log_path()) if settings.log else None
+
+    def warm(self) -> None:
+        """Open everything now instead of at the first question."""
+        _ = (self.database, self.linker, self.model, self.thresholds, self.as_of)
+
+    def record(self, answer: Answer) -> str | None:
+        """Write the answer to the answer log if it is on; returns what went wrong, or None."""
+        if self.answer_log is None:
             return None
         try:
-            AnswerLog(settings.log_path()).add(answer)
+            self.answer_log.add(answer)
         except EhrqaError as error:
             return str(error)  # an answer that cannot be logged is still an answer
         return None
@@ -159,19 +167,9 @@ class Session:
 
 def shipped_model() -> Path:
     """The model file named by the manifest under models/text2sql. Raises ModelError."""
-    import json
-
     from ehrqa_cli import modelstore
-    from ehrqa_cli.contracts.errors import ModelError
 
-    folder = modelstore.models_root() / "text2sql"
-    try:
-        name = str(json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["file"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ModelError(
-            f"no text-to-SQL model in {folder}", "restore it with `git checkout models`"
-        ) from None
-    return folder / Path(name).name
+    return modelstore.shipped_in("text2sql").path
 
 
 def open_session(

@@ -160,7 +160,8 @@ class FilterSpec:
 
 
 _ALL = tuple(k for k in KINDS if k not in (*IMAGE, "item"))
-_EVENTS = tuple(k for k in _ALL if k not in ("person", "item"))
+# What happens to a patient at a time: what a relation may name, and a period may bound.
+RELATED = tuple(k for k in _ALL if k != "person")
 # The order of this table is the order in which filters are written.
 FILTERS: dict[str, FilterSpec] = {
     "route": FilterSpec(("rx",), ("route",)),
@@ -188,28 +189,28 @@ FILTERS: dict[str, FilterSpec] = {
     "older": FilterSpec(_ALL, ("V",)),
     "younger": FilterSpec(_ALL, ("V",)),
     "current": FilterSpec(STAYS),
-    "after": FilterSpec(_EVENTS, event=True, window=True),
-    "before": FilterSpec(_EVENTS, event=True, window=True),
-    "with": FilterSpec(_EVENTS, event=True, window=True),
-    "without": FilterSpec((*_EVENTS, "person"), event=True, window=True),
-    "notfollowed": FilterSpec(_EVENTS, event=True, window=True),
-    "involving": FilterSpec((*_EVENTS, "person"), event=True),
+    "after": FilterSpec(RELATED, event=True, window=True),
+    "before": FilterSpec(RELATED, event=True, window=True),
+    "with": FilterSpec(RELATED, event=True, window=True),
+    "without": FilterSpec((*RELATED, "person"), event=True, window=True),
+    "notfollowed": FilterSpec(RELATED, event=True, window=True),
+    "involving": FilterSpec((*RELATED, "person"), event=True),
     "followed": FilterSpec(("dx", "proc", "rx"), event=True),
-    "visit": FilterSpec(_EVENTS, which=True),
-    "icu": FilterSpec(_EVENTS, which=True),
-    "in": FilterSpec(_EVENTS, ("DATE",)),
-    "since": FilterSpec(_EVENTS, ("DATE",)),
-    "before_date": FilterSpec(_EVENTS, ("DATE",)),
-    "since_ago": FilterSpec(_EVENTS, ("DUR",)),
-    "until_ago": FilterSpec(_EVENTS, ("DUR",)),
-    "this_year": FilterSpec(_EVENTS, at=True),
-    "last_year": FilterSpec(_EVENTS, at=True),
-    "this_month": FilterSpec(_EVENTS, at=True),
-    "last_month": FilterSpec(_EVENTS, at=True),
-    "today": FilterSpec(_EVENTS),
-    "yesterday": FilterSpec(_EVENTS),
-    "times": FilterSpec(_EVENTS, ("N",)),
-    "times_atleast": FilterSpec(_EVENTS, ("N",)),
+    "visit": FilterSpec(RELATED, which=True),
+    "icu": FilterSpec(RELATED, which=True),
+    "in": FilterSpec(RELATED, ("DATE",)),
+    "since": FilterSpec(RELATED, ("DATE",)),
+    "before_date": FilterSpec(RELATED, ("DATE",)),
+    "since_ago": FilterSpec(RELATED, ("DUR",)),
+    "until_ago": FilterSpec(RELATED, ("DUR",)),
+    "this_year": FilterSpec(RELATED, at=True),
+    "last_year": FilterSpec(RELATED, at=True),
+    "this_month": FilterSpec(RELATED, at=True),
+    "last_month": FilterSpec(RELATED, at=True),
+    "today": FilterSpec(RELATED),
+    "yesterday": FilterSpec(RELATED),
+    "times": FilterSpec(RELATED, ("N",)),
+    "times_atleast": FilterSpec(RELATED, ("N",)),
 }
 FILTER_NAMES = tuple(FILTERS)
 TIME_FILTERS = FILTER_NAMES[FILTER_NAMES.index("in") : FILTER_NAMES.index("times")]

@@ -23,11 +23,11 @@ from ehrqa_cli.logical_form.grammar import (
     OPS,
     ORDERS,
     PERIODS,
+    RELATED,
     SLOTS,
     WHICH,
     WINDOWS,
 )
-from ehrqa_cli.logical_form.parse import RELATED
 
 EOS = "<eos>"
 Symbol = tuple[str, ...]

@@ -27,11 +27,11 @@ from ehrqa_cli.logical_form.grammar import (
     FILTERS,
     HEADS,
     IMAGE,
-    INTS,
     KINDS,
     OPS,
     ORDERS,
     PERIODS,
+    RELATED,
     WHICH,
     WINDOWS,
 )
@@ -196,7 +196,3 @@ class _Parser:
         if window == "within" or (spec.at and self.maybe("at")):
             return Filter(name, (self.arg(),), event, window)
         return Filter(name, tuple(self.arg() for _ in spec.slots), event, window)
-
-
-RELATED = tuple(k for k in KINDS if k not in (*IMAGE, "item", "person"))
-__all__ = ["INTS", "RELATED", "parse", "words_of"]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -107,18 +108,22 @@ class LocalModel(Text2Sql):
         """End the running ``generate`` before its next token; it raises Cancelled there."""
         self._cancel.set()
 
-    def provenance(self) -> Mapping[str, str]:
+    @cached_property
+    def _runtime(self) -> str:
+        # Read once: every answer names it, and looking it up reads the disk.
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            runtime = version("llama_cpp_python")
+            return version("llama_cpp_python")
         except PackageNotFoundError:
-            runtime = "unknown"
+            return "unknown"
+
+    def provenance(self) -> Mapping[str, str]:
         return {
             "model": str(self.manifest["file"]),
             "sha256": str(self.manifest["sha256"]),
             "method": self.method,
-            "llama_cpp_python": runtime,
+            "llama_cpp_python": self._runtime,
         }
 
     def close(self) -> None:

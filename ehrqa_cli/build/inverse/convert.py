@@ -194,12 +194,13 @@ def _named(select: Node) -> Form:
     return _derived(inner)
 
 
-def _limit(select: Node) -> tuple[str, Filter]:
+def _limit(select: Node) -> tuple[str, Lit]:
+    """What the condition on a rank or a count says ("top", "times", ...), and its number."""
     (node,) = conditions_of(select)
     sign = {"lte": "top", "eq": "times", "gte": "times_atleast"}.get(node.key)
     if sign is None:
         raise Unrecognised(text(node))
-    return sign, Filter(sign if sign != "top" else "times", (num(text(node.expression)),))
+    return sign, num(text(node.expression))
 
 
 def _derived(select: Node) -> Form:
@@ -215,9 +216,10 @@ def _derived(select: Node) -> Form:
         return _pair(select, shown)
     if match := re.fullmatch(r"(AVG|MAX|MIN)\(T1\.C1\)", shown):
         return _over_groups(match[1].lower(), inner)
-    how, counted = _limit(select)
+    how, number = _limit(select)
     if how == "top":
-        return _top(inner, counted)
+        return _top(inner, number)
+    counted = Filter(how, (number,))
     column = projection(inner).split(",")[0].split(".")[-1]
     if joins_of(inner):
         event = event_of(inner, table_of(inner) or "")
@@ -226,12 +228,12 @@ def _derived(select: Node) -> Form:
     return Select("name", with_filter(event, counted))
 
 
-def _top(inner: Node, counted: Filter) -> Form:
+def _top(inner: Node, most: Lit) -> Form:
     column = projection(inner).split(",")[0].split(".")[-1]
     table = table_of(inner)
     if table is not None:
-        return Select("top", event_of(inner, table, column), counted.args)
-    return Select("top", _related(inner, column), counted.args)
+        return Select("top", event_of(inner, table, column), (most,))
+    return Select("top", _related(inner, column), (most,))
 
 
 def _pair(select: Node, shown: str) -> Form:
@@ -308,8 +310,8 @@ def _lived(select: Node, whole: str) -> Form:
     if projection(select).startswith("AVG"):
         event = with_filter(dx, Filter("followed", event=others[0])) if others else dx
         return Select("survival", event, (period,))
-    _, counted = _limit(select)
-    return Select("top_mortality", dx, (*counted.args, period))
+    _, most = _limit(select)
+    return Select("top_mortality", dx, (most, period))
 
 
 def _cohorts(select: Node) -> list[Event]:

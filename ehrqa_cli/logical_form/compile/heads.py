@@ -247,7 +247,7 @@ def _percentile(select: Select) -> str:
     src = source(event)
     filters = tuple(f for f in (peer, visit) if f)
     order = visit.which if visit and visit.which != "current" else None
-    own = replace(Event("admission", order), filters=(peer,))
+    own = Event("admission", order, filters=(peer,))
     age = one_row(own, source(own), "admissions.age")
     if visit and visit.which == "current":
         age += " AND admissions.dischtime IS NULL"
