@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 
 from ehrqa_cli.logical_form.form import (
@@ -11,6 +12,7 @@ from ehrqa_cli.logical_form.form import (
     Event,
     Filter,
     Form,
+    Group,
     Items,
     Lit,
     Ref,
@@ -75,6 +77,7 @@ _HEADS = {
     "count_patients": "number of patients with",
     "count_visits": "number of hospital visits with",
     "patients": "ids of patients with",
+    "visits": "ids of hospital visits with",
     "avg_total": "average total cost of hospital visits, counting each",
     "max_total": "highest total cost of a hospital visit, counting each",
     "min_total": "lowest total cost of a hospital visit, counting each",
@@ -83,7 +86,33 @@ _HEADS = {
     "view": "view of",
     "sex": "sex seen in",
 }
-_AGG = {"sum": "total", "avg": "average", "max": "highest", "min": "lowest"}
+_AGG = {
+    "sum": "total",
+    "avg": "average",
+    "max": "highest",
+    "min": "lowest",
+    "median": "median",
+}
+# A column beside others, and a group's key.
+_COLUMNS = {
+    "marital": "marital status",
+    "patients": "patient",
+    "visits": "hospital visit",
+    "birth": "date of birth",
+    "deathdate": "date of death",
+    "careunit": "care unit",
+    "length": "length in days",
+    "per_day": "day",
+    "per_month": "month",
+    "per_year": "year",
+}
+_CUTS = {"most": "the {} with the most", "least": "the {} with the least"}
+_HAVING = {"over": "over {}", "under": "under {}", "atleast": "at least {}", "atmost": "at most {}"}
+_FINISH = {
+    "keys": "only the {} shown",
+    "values": "only the numbers shown",
+    "count": "how many there are",
+}
 _ORDERS = {"second_last": "second to last"}
 _WINDOWS = {
     "samevisit": "in the same hospital visit",
@@ -102,6 +131,11 @@ _OPS = {
     "intersect": "that are also in",
     "and": "and also",
     "or": "or else",
+    "plus": "plus",
+    "ratio": "divided by",
+    "percent": "as a percentage of",
+    "days_between": "minus, in days,",
+    "hours_between": "minus, in hours,",
 }
 _RELATIONS = {
     "after": "after",
@@ -112,6 +146,8 @@ _RELATIONS = {
     "involving": "in a hospital visit with",
     "followed": "followed by",
 }
+_CHARGED = {"dx": "diagnoses", "proc": "procedures", "rx": "drugs", "lab": "lab tests"}
+_MONTHS = {str(k): calendar.month_name[k] for k in range(1, 13)}
 _SIMPLE = {
     "route": "by route {}",
     "of_specimen": "on specimen {}",
@@ -136,6 +172,13 @@ _SIMPLE = {
     "aged": "aged {}",
     "older": "older than {}",
     "younger": "younger than {}",
+    "aged_from": "aged {} or more",
+    "aged_to": "aged {} or less",
+    "longer": "lasting longer than {}",
+    "shorter": "lasting less than {}",
+    "died": "that ended in death",
+    "alive": "that the patient left alive",
+    **{f"for_{kind}": f"for {noun}" for kind, noun in _CHARGED.items()},
     "current": "not over yet",
     "in": "in {}",
     "since": "since {}",
@@ -153,7 +196,27 @@ def describe(form: Form) -> str:
         return f"({describe(form.left)}) {_OPS[form.op]} ({describe(form.right)})"
     if not isinstance(form, Select):
         return "no answer: the model declined"
-    return re.sub(r"\s+", " ", _select(form)).strip()
+    return re.sub(r"\s+", " ", _select(form) + _by(form.group)).strip()
+
+
+def _column(name: str) -> str:
+    return _COLUMNS.get(name, name.replace("_", " "))
+
+
+def _by(group: Group | None) -> str:
+    if group is None:
+        return ""
+    key = _column(group.key)
+    parts = [f", for each {key}"]
+    if group.cut and group.most is not None:
+        parts.append(_CUTS[group.cut].format(show(group.most)))
+    if group.having and group.limit is not None:
+        parts.append(_HAVING[group.having].format(show(group.limit)))
+    if group.finish in _FINISH:
+        parts.append(_FINISH[group.finish].format(f"{key}s"))
+    elif group.finish:
+        parts.append(f"the {_AGG[group.finish]} of these")
+    return ", ".join(parts)
 
 
 def show(arg: Arg) -> str:
@@ -170,6 +233,11 @@ def _select(select: Select) -> str:
     head, args = select.head, [show(a) for a in select.args]
     noun = _NOUNS.get(select.event.kind, _KINDS[select.event.kind])
     event = _event(select.event)
+    if select.also:
+        return f"{', '.join(_column(h) for h in (head, *select.also))} of {event}"
+    if head.endswith(("_length", "_age")):
+        how, what = head.split("_")
+        return f"{_AGG[how]} {'age at' if what == 'age' else 'length in days of'} {event}"
     per = f" {select.per.replace('_', ' ')}" if select.per else ""
     if head == "name":
         named = select.event.kind in ("dx", "transfer") or select.event.kind not in _NOUNS
@@ -237,6 +305,10 @@ def _finding(items: Items | None, places: Items | None) -> str:
 
 def _filter(item: Filter) -> str:
     args = [show(a) for a in item.args]
+    if item.name == "patient":
+        return f"patient {' or '.join(args)}"
+    if item.name in ("in", "since", "before_date") and args[0] in _MONTHS:
+        args = [_MONTHS[args[0]]]
     if item.name in _RELATIONS and item.event:
         within = f"within {args[0]}" if item.window == "within" else ""
         window = within or _WINDOWS.get(item.window or "", "")

@@ -78,13 +78,29 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Rows by ``key``: those with the most or least (``cut``, ``most``), or whose number compares
+    (``having``, ``limit``); ``finish`` is one of FINISH or None for key and number."""
+
+    key: str
+    cut: str | None = None
+    most: Arg | None = None
+    having: str | None = None
+    limit: Arg | None = None
+    finish: str | None = None
+
+
+@dataclass(frozen=True)
 class Select:
-    """A head asked of an event. ``per`` is one of the periods or None."""
+    """A head asked of an event. ``per`` is one of the periods or None; ``also`` are further
+    columns of the same rows; ``group`` asks the head of each group of the rows."""
 
     head: str
     event: Event
     args: tuple[Arg, ...] = ()
     per: str | None = None
+    also: tuple[str, ...] = ()
+    group: Group | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +137,20 @@ def _form_words(form: Form) -> Iterator[str]:
     yield from (print_arg(a) for a in form.args)
     if form.per:
         yield form.per
+    for head in form.also:
+        yield from ("also", head)
     yield from _event_words(form.event)
+    if form.group:
+        yield from _group_words(form.group)
+
+
+def _group_words(group: Group) -> Iterator[str]:
+    yield from ("by", group.key)
+    for name, arg in ((group.cut, group.most), (group.having, group.limit)):
+        if name and arg is not None:
+            yield from (name, print_arg(arg))
+    if group.finish:
+        yield group.finish
 
 
 def print_arg(arg: Arg) -> str:
@@ -176,7 +205,10 @@ def _filter_words(item: Filter) -> Iterator[str]:
         yield item.window
     elif spec.at and item.args:
         yield "at"
-    yield from (print_arg(a) for a in item.args)
+    for k, arg in enumerate(item.args):
+        if k and spec.many:
+            yield "or"
+        yield print_arg(arg)
 
 
 Mapper = Callable[[Arg, str], Arg]
@@ -190,7 +222,12 @@ def map_args(form: Form, change: Mapper) -> Form:
         return Combine(form.op, map_args(form.left, change), map_args(form.right, change))
     slots = HEADS[form.head].args
     args = tuple(change(a, s) for a, s in zip(form.args, slots, strict=True))
-    return Select(form.head, _map_event(form.event, change), args, form.per)
+    event, group = _map_event(form.event, change), form.group
+    if group:
+        most = change(group.most, "N") if group.most is not None else None
+        limit = change(group.limit, "H") if group.limit is not None else None
+        group = replace(group, most=most, limit=limit)
+    return replace(form, args=args, event=event, group=group)
 
 
 def _map_items(items: Items | None, slot: str, change: Mapper) -> Items | None:
@@ -218,7 +255,7 @@ def filter_slots(item: Filter) -> tuple[str, ...]:
         return ("DUR",)
     if spec.at and item.args:
         return ("AT",)
-    return spec.slots
+    return spec.slots * len(item.args) if spec.many else spec.slots
 
 
 def _map_filter(item: Filter, change: Mapper) -> Filter:

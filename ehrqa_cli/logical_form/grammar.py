@@ -6,6 +6,7 @@ that a construct is added in one place. docs/logical-form.md is the same for peo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 REFS = tuple(f"#{k}" for k in range(1, 17))
@@ -16,7 +17,7 @@ TYPES = (
     *("pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp"),
     *("drug", "lab", "dx", "proc", "intake", "output", "vital", "specimen", "mtest", "organism"),
     *("careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"),
-    *("abbrev", "attr", "obj", "cat"),
+    *("abbrev", "attr", "obj", "cat", "mon"),
 )
 
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
@@ -24,23 +25,31 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "N": ("num",),
     "V": ("num",),
     "DUR": ("dur",),
-    "DATE": ("year", "ym", "ymd", "stamp"),
-    "AT": ("num", "md"),
+    "H": ("num",),
+    "DATE": ("year", "ym", "ymd", "stamp", "md", "mon"),
+    "AT": ("num", "md", "mon"),
     "FINDING": ("attr", "cat"),
     "PLACE": ("obj",),
     "AGED": ("agegrp",),
     **{t: (t,) for t in TYPES},
 }
-INT_SLOTS = frozenset({"N"})
+INT_SLOTS = frozenset({"N", "H"})
 
 ORDERS = ("first", "second", "third", "last", "second_last")
 EXTREMES = ("highest", "lowest")
 WHICH = ("first", "second", "third", "last", "second_last", "current")
-OPS = ("minus", "less", "greater", "equal", "except", "union", "intersect", "and", "or")
+OPS = (
+    *("minus", "less", "greater", "equal", "except", "union", "intersect", "and", "or"),
+    *("plus", "ratio", "percent", "days_between", "hours_between"),
+)
 PERIODS = ("per_day", "per_month", "per_year")
 WINDOWS = ("samevisit", "sameday", "samemonth", "sametime", "sameperiod", "within")
 COMPARISONS = ("still_present", "still_absent", "new", "resolved")
 ABSTAIN = "abstain"
+# Grouping: which groups are kept by their number, and what is shown or made of the numbers.
+CUTS = ("most", "least")
+HAVING = ("over", "under", "atleast", "atmost")
+FINISH = ("keys", "values", "avg", "max", "min", "median", "sum", "count")
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,7 @@ TIMED = (
     *("admission", "discharge", "icustay", "transfer", "dx", "proc", "rx", "lab", "vital"),
     *("intake", "output", *MICRO, "bill", "death", "study"),
 )
+VISITED = tuple(k for k in TIMED if k not in ("death", "study"))
 ADMISSION_HEADS = (
     *("age", "insurance", "marital", "language", "admission_type"),
     *("admission_location", "discharge_location"),
@@ -106,6 +116,9 @@ class Head:
 
 
 _MEASURES = {h: Head(MEASURED, per="may") for h in ("sum", "avg", "max", "min")}
+_MEASURES["median"] = Head(MEASURED)
+_LENGTHS = {f"{h}_length": Head(STAYS) for h in ("avg", "max", "min", "sum", "median")}
+_AGES = {f"{h}_age": Head(("admission",)) for h in ("avg", "max", "min")}
 _TOTALS = {h: Head(("bill",)) for h in ("avg_total", "max_total", "min_total")}
 _COUNTS = {h: Head(TIMED, per="must") for h in ("avg_count", "max_count", "min_count")}
 HEADS: dict[str, Head] = {
@@ -127,10 +140,13 @@ HEADS: dict[str, Head] = {
     "count": Head((*TIMED, "finding")),
     "count_patients": Head((*TIMED, "person")),
     "count_visits": Head(TIMED),
+    "visits": Head(VISITED),
     "count_names": Head((*NAMED, "finding")),
     "patients": Head((*TIMED, "person")),
     **_MEASURES,
     **_TOTALS,
+    **_LENGTHS,
+    **_AGES,
     **_COUNTS,
     "top": Head(NAMED, ("N",)),
     "top_mortality": Head(("dx",), ("N", "DUR")),
@@ -148,7 +164,8 @@ HEADS: dict[str, Head] = {
 class FilterSpec:
     """A filter: ``slots`` of its arguments; ``event`` when an event in parentheses follows,
     ``window`` when a window may follow that, ``which`` when one of WHICH follows,
-    ``finding`` when a finding in parentheses follows, ``at`` when ``at AT`` may follow."""
+    ``finding`` when a finding in parentheses follows, ``at`` when ``at AT`` may follow,
+    ``many`` when more values may follow, joined by ``or``."""
 
     kinds: tuple[str, ...]
     slots: tuple[str, ...] = ()
@@ -157,13 +174,17 @@ class FilterSpec:
     which: bool = False
     finding: bool = False
     at: bool = False
+    many: bool = False
 
 
 _ALL = tuple(k for k in KINDS if k not in (*IMAGE, "item"))
 # What happens to a patient at a time: what a relation may name, and a period may bound.
 RELATED = tuple(k for k in _ALL if k != "person")
+# Kinds of charge, by the kind of event that is billed.
+CHARGES = {f"for_{kind}": kind for kind in ("dx", "proc", "rx", "lab")}
 # The order of this table is the order in which filters are written.
 FILTERS: dict[str, FilterSpec] = {
+    **{name: FilterSpec(("bill",)) for name in CHARGES},
     "route": FilterSpec(("rx",), ("route",)),
     "of_specimen": FilterSpec(MICRO, ("specimen",)),
     "of_mtest": FilterSpec(MICRO, ("mtest",)),
@@ -177,17 +198,23 @@ FILTERS: dict[str, FilterSpec] = {
     "under": FilterSpec((*MEASURED, *STAYS), ("V",)),
     "atleast": FilterSpec((*MEASURED, *STAYS), ("V",)),
     "atmost": FilterSpec((*MEASURED, *STAYS), ("V",)),
+    "longer": FilterSpec(STAYS, ("DUR",)),
+    "shorter": FilterSpec(STAYS, ("DUR",)),
+    "died": FilterSpec(("admission", "discharge")),
+    "alive": FilterSpec(("admission", "discharge")),
     "abnormal": FilterSpec(("lab", "vital")),
     "high": FilterSpec(("lab", "vital")),
     "low": FilterSpec(("lab", "vital")),
     "showing": FilterSpec(("study",), finding=True),
-    "patient": FilterSpec(_ALL, ("pat",)),
+    "patient": FilterSpec(_ALL, ("pat",), many=True),
     "peers": FilterSpec(("lab", "vital")),
     "female": FilterSpec(_ALL),
     "male": FilterSpec(_ALL),
     "aged": FilterSpec(_ALL, ("AGED",)),
     "older": FilterSpec(_ALL, ("V",)),
     "younger": FilterSpec(_ALL, ("V",)),
+    "aged_from": FilterSpec(_ALL, ("V",)),
+    "aged_to": FilterSpec(_ALL, ("V",)),
     "current": FilterSpec(STAYS),
     "after": FilterSpec(RELATED, event=True, window=True),
     "before": FilterSpec(RELATED, event=True, window=True),
@@ -213,6 +240,37 @@ FILTERS: dict[str, FilterSpec] = {
     "times_atleast": FilterSpec(RELATED, ("N",)),
 }
 FILTER_NAMES = tuple(FILTERS)
+
+# What rows may be grouped by, and the kinds that have it.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "patients": TIMED,
+    "visits": VISITED,
+    "name": (*NAMED, "bill"),
+    "route": ("rx",),
+    "careunit": ("transfer", "icustay"),
+    "gender": (*TIMED, "person"),
+    **dict.fromkeys(ADMISSION_HEADS, VISITED),
+    **dict.fromkeys(PERIODS, TIMED),
+}
+GROUPED = (
+    *("count", "count_patients", "count_visits", "count_names"),
+    *(_MEASURES | _LENGTHS | _AGES),
+)
+# What may stand side by side, one row an event, and the kinds that have it.
+PAIRED: dict[str, tuple[str, ...]] = {
+    **{h: HEADS[h].kinds for h in ("value", "time", "route", "unit", "careunit", "length")},
+    "name": (*NAMED, "bill"),
+    **dict.fromkeys(("gender", "birth", "deathdate", "patients"), (*TIMED, "person")),
+    **dict.fromkeys((*ADMISSION_HEADS, "visits"), VISITED),
+}
+MOST_PAIRED = 3
+
+
+def common(heads: Sequence[str]) -> tuple[str, ...]:
+    """The kinds that have every one of these columns."""
+    return tuple(k for k in KINDS if all(k in PAIRED[h] for h in heads))
+
+
 TIME_FILTERS = FILTER_NAMES[FILTER_NAMES.index("in") : FILTER_NAMES.index("times")]
 RELATIONS = ("after", "before", "with", "without", "notfollowed", "involving", "followed")
 
@@ -221,6 +279,7 @@ def _lexemes() -> tuple[str, ...]:
     words = [ABSTAIN, "(", ")", *OPS, *HEADS, *PERIODS, *ORDERS, *EXTREMES, *KINDS, "not"]
     words += ["abnormality", "at", "of", "than", "previous", *COMPARISONS]
     words += [*FILTERS, *WINDOWS, *WHICH, *INTS, *REFS]
+    words += ["also", "by", *GROUPS, *CUTS, *HAVING, *FINISH]
     return tuple(dict.fromkeys(words))
 
 

@@ -12,21 +12,29 @@ from collections.abc import Sequence
 from ehrqa_cli.logical_form.grammar import (
     ABSTAIN,
     COMPARISONS,
+    CUTS,
     EXTREMES,
     FILTER_NAMES,
     FILTERS,
+    FINISH,
+    GROUPED,
+    GROUPS,
+    HAVING,
     HEADS,
     IMAGE,
     INT_SLOTS,
     INTS,
     KINDS,
+    MOST_PAIRED,
     OPS,
     ORDERS,
+    PAIRED,
     PERIODS,
     RELATED,
     SLOTS,
     WHICH,
     WINDOWS,
+    common,
 )
 
 EOS = "<eos>"
@@ -96,7 +104,17 @@ class Machine:
         name = symbol[0]
         if name == "items?":
             return not KINDS[symbol[1]].required
-        return name in ("maybe", "more", "filters", "at?", "window", "place?")
+        return name in (
+            "maybe",
+            "more",
+            "filters",
+            "at?",
+            "window",
+            "place?",
+            "group",
+            "limit",
+            "or",
+        )
 
     def _options(self, symbol: Symbol) -> Options:
         name = symbol[0]
@@ -109,7 +127,8 @@ class Machine:
 
     def _reachable(self, symbols: tuple[Symbol, ...]) -> bool:
         # A word that needs a reference is not offered when no link has the type it needs.
-        return all(s[0] not in ("slot", "items", "kind") or bool(self._options(s)) for s in symbols)
+        needy = ("slot", "items", "kind", "top")
+        return all(s[0] not in needy or bool(self._options(s)) for s in symbols)
 
     def _slot(self, slot: str) -> Options:
         types = SLOTS[slot]
@@ -135,13 +154,63 @@ class Machine:
         spec = HEADS[head]
         symbols: list[Symbol] = [("slot", s) for s in spec.args]
         if spec.per:
-            symbols.append(_words(*PERIODS) if spec.per == "must" else _opt(*PERIODS))
+            if spec.per == "may":
+                return (*symbols, ("measure", head))
+            symbols.append(_words(*PERIODS))
         if spec.order:
             symbols.append(_opt(*ORDERS))
         if spec.extreme:
             symbols.append(_opt(*EXTREMES))
-        symbols.append(("kind", "0", *spec.kinds))
+        if head in PAIRED:
+            return (*symbols[: len(spec.args)], ("rest", head))
+        symbols.append(("top", head, *spec.kinds))
         return tuple(symbols)
+
+    def _measure_options(self, symbol: Symbol) -> Options:
+        """A measure is taken a period, or of each group, or of all rows."""
+        kinds = HEADS[symbol[1]].kinds
+        plain: Symbol = ("kind", "0", *kinds)
+        return self._options(("top", symbol[1], *kinds)) | dict.fromkeys(PERIODS, (plain,))
+
+    def _rest_options(self, symbol: Symbol) -> Options:
+        """What may follow columns: another column, or the rows they are of."""
+        heads = symbol[1:]
+        spec, alone = HEADS[heads[0]], len(heads) == 1
+        kinds = spec.kinds if alone else common(heads)
+        top: Symbol = ("top", heads[0], *kinds)
+        found = self._options(top)
+        if not alone or spec.order:
+            found |= dict.fromkeys(ORDERS, (_opt(*EXTREMES), top))
+        if not alone or spec.extreme:
+            found |= dict.fromkeys(EXTREMES, (top,))
+        if alone and not spec.extreme:
+            found |= {o: (top,) for o in ORDERS if o in found}
+        if len(heads) < MOST_PAIRED:
+            found["also"] = (("column", *heads),)
+        return found
+
+    def _column_options(self, symbol: Symbol) -> Options:
+        heads = symbol[1:]
+        return {h: (("rest", *heads, h),) for h in PAIRED if h not in heads and common((*heads, h))}
+
+    def _top_options(self, symbol: Symbol) -> Options:
+        head, kinds = symbol[1], symbol[2:]
+        found = {}
+        for kind in kinds:
+            found[kind] = self._after_kind(kind, "0")
+            if head in GROUPED:
+                found[kind] = (*found[kind], ("group", kind))
+        return found
+
+    def _group_options(self, symbol: Symbol) -> Options:
+        keys = _words(*(g for g, kinds in GROUPS.items() if symbol[1] in kinds))
+        return {"by": (keys, ("limit", "N", *CUTS), ("limit", "H", *HAVING), _opt(*FINISH))}
+
+    def _limit_options(self, symbol: Symbol) -> Options:
+        return dict.fromkeys(symbol[2:], (("slot", symbol[1]),))
+
+    def _or_options(self, symbol: Symbol) -> Options:
+        return {"or": (("slot", symbol[1]), symbol)}
 
     def _kind_options(self, symbol: Symbol) -> Options:
         depth, kinds = symbol[1], symbol[2:]
@@ -212,7 +281,8 @@ class Machine:
             return (*inner, ("window",)) if spec.window else inner
         if spec.at:
             return (("at?",),)
-        return tuple(("slot", s) for s in spec.slots)
+        slots: tuple[Symbol, ...] = tuple(("slot", s) for s in spec.slots)
+        return (*slots, ("or", spec.slots[0])) if spec.many else slots
 
     def _window_options(self, _symbol: Symbol) -> Options:
         found: Options = dict.fromkeys(WINDOWS, ())

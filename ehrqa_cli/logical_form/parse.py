@@ -14,6 +14,7 @@ from ehrqa_cli.logical_form.form import (
     Event,
     Filter,
     Form,
+    Group,
     Items,
     Lit,
     Ref,
@@ -22,18 +23,26 @@ from ehrqa_cli.logical_form.form import (
 from ehrqa_cli.logical_form.grammar import (
     ABSTAIN,
     COMPARISONS,
+    CUTS,
     EXTREMES,
     FILTER_NAMES,
     FILTERS,
+    FINISH,
+    GROUPED,
+    GROUPS,
+    HAVING,
     HEADS,
     IMAGE,
     KINDS,
+    MOST_PAIRED,
     OPS,
     ORDERS,
+    PAIRED,
     PERIODS,
     RELATED,
     WHICH,
     WINDOWS,
+    common,
 )
 
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
@@ -115,12 +124,34 @@ class _Parser:
         head = self.take(*HEADS, wanted="a head such as value, time, count")
         spec = HEADS[head]
         args = tuple(self.arg() for _ in spec.args)
+        if head in PAIRED and self.peek() == "also":
+            return self.pair(head, depth)
         per = self.take(*PERIODS) if spec.per == "must" else None
         if spec.per == "may":
             per = self.maybe(*PERIODS)
         order = self.maybe(*ORDERS) if spec.order else None
         extreme = self.maybe(*EXTREMES) if spec.extreme else None
-        return Select(head, self.event(spec.kinds, order, extreme, depth), args, per)
+        event = self.event(spec.kinds, order, extreme, depth)
+        group = self.group(event.kind) if head in GROUPED and per is None else None
+        return Select(head, event, args, per, group=group)
+
+    def pair(self, head: str, depth: int) -> Select:
+        heads = [head]
+        while len(heads) < MOST_PAIRED and self.maybe("also"):
+            heads.append(self.take(*(h for h in PAIRED if h not in heads and common((*heads, h)))))
+        order, extreme = self.maybe(*ORDERS), self.maybe(*EXTREMES)
+        event = self.event(common(heads), order, extreme, depth)
+        return Select(head, event, also=tuple(heads[1:]))
+
+    def group(self, kind: str) -> Group | None:
+        if not self.maybe("by"):
+            return None
+        key = self.take(*(g for g, kinds in GROUPS.items() if kind in kinds))
+        cut = self.maybe(*CUTS)
+        most = self.arg() if cut else None
+        having = self.maybe(*HAVING)
+        limit = self.arg() if having else None
+        return Group(key, cut, most, having, limit, self.maybe(*FINISH))
 
     def event(
         self, kinds: tuple[str, ...], order: str | None, extreme: str | None, depth: int
@@ -195,4 +226,7 @@ class _Parser:
         window = self.maybe(*WINDOWS) if spec.window else None
         if window == "within" or (spec.at and self.maybe("at")):
             return Filter(name, (self.arg(),), event, window)
-        return Filter(name, tuple(self.arg() for _ in spec.slots), event, window)
+        args = [self.arg() for _ in spec.slots]
+        while spec.many and self.maybe("or"):
+            args.append(self.arg())
+        return Filter(name, tuple(args), event, window)

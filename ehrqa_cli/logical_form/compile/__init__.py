@@ -10,12 +10,16 @@ from ehrqa_cli.logical_form.normalise import normalise
 
 _SCALAR = {
     "minus": "-",
+    "plus": "+",
     "less": "<",
     "greater": ">",
     "equal": "=",
     "and": "AND",
     "or": "OR",
 }
+
+_QUOTIENT = {"ratio": "1.0", "percent": "100.0"}
+_BETWEEN = {"days_between": "1", "hours_between": "24"}
 
 
 def compile_sql(form: Form) -> str:
@@ -31,6 +35,11 @@ def _compile(form: Form) -> str:
     left, right = _compile(form.left), _compile(form.right)
     if form.op in _SCALAR:
         return f"SELECT ( {left} ) {_SCALAR[form.op]} ( {right} )"
+    if form.op in _QUOTIENT:
+        return f"SELECT {_QUOTIENT[form.op]} * ( {left} ) / ( {right} )"
+    if form.op in _BETWEEN:
+        elapsed = f"strftime('%J',( {left} )) - strftime('%J',( {right} ))"
+        return f"SELECT {_BETWEEN[form.op]} * ( {elapsed} )"
     return f"SELECT * FROM ( {left} ) {form.op.upper()} SELECT * FROM ( {right} )"
 
 

@@ -7,10 +7,11 @@ import re
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, Source
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
-from ehrqa_cli.logical_form.grammar import TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import CHARGES, TIME_FILTERS
 
 _OFFSETS = {"first": 0, "second": 1, "third": 2, "last": 0, "second_last": 1}
 _COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
+_AGES = {"older": ">", "younger": "<", "aged_from": ">=", "aged_to": "<="}
 _ADMISSION = {
     "from": "admission_location",
     "type": "admission_type",
@@ -65,9 +66,12 @@ def order_by(order: str | None, column: str) -> str:
     return f"ORDER BY {column} {way} LIMIT 1" + (f" OFFSET {offset}" if offset else "")
 
 
-def visits(patient: str, which: str | None) -> str:
-    """Hospital visits of a patient as a subquery of hadm_id; ordered ones are completed ones."""
-    sql = f"SELECT admissions.hadm_id FROM admissions WHERE admissions.subject_id = {patient}"
+def visits(patients: str, which: str | None) -> str:
+    """Hospital visits of patients (``= id`` or ``IN ( ids )``) as a subquery of hadm_id.
+
+    Ordered ones are completed ones.
+    """
+    sql = f"SELECT admissions.hadm_id FROM admissions WHERE admissions.subject_id {patients}"
     if which == "current":
         return sql + " AND admissions.dischtime IS NULL"
     if which:
@@ -118,7 +122,7 @@ def people(event: Event) -> list[str]:
     aged = event.get("aged")
     if aged:
         found.append(_age_group(str(literal(aged.args[0]))))
-    for name, sign in (("older", ">"), ("younger", "<")):
+    for name, sign in _AGES.items():
         limit = event.get(name)
         if limit:
             found.append(f"admissions.age {sign} {number(limit.args[0])}")
@@ -141,11 +145,13 @@ def scope(event: Event, src: Source) -> list[str]:
         if visit or icu:
             raise unsupported("a hospital or ICU visit without a patient")
         return _group(event, src)
-    who = quote(literal(patient.args[0]))
+    who = _who(patient)
+    if len(patient.args) > 1 and any(f and f.which != "current" for f in (visit, icu)):
+        raise unsupported("the first or last visit of several patients")
     hadm = visits(who, visit.which if visit else None)
     group = _group(event, src)
     if src.via == "subject":
-        return [f"{src.table}.subject_id = {who}", *_own_visit(visit, src, hadm), *group]
+        return [f"{src.table}.subject_id {who}", *_own_visit(visit, src, hadm), *group]
     if src.via == "stay":
         inner = stays(hadm, icu.which if icu else None)
         return [f"{src.table}.stay_id IN ( {inner} )", *group]
@@ -156,6 +162,11 @@ def scope(event: Event, src: Source) -> list[str]:
             return [*found, f"icustays.stay_id IN ( {inner} )"]
         found.append(_during(src, inner))
     return found
+
+
+def _who(patient: Filter) -> str:
+    ids = [quote(literal(a)) for a in patient.args]
+    return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
 
 
 def _own_visit(visit: Filter | None, src: Source, hadm: str) -> list[str]:
@@ -199,11 +210,24 @@ def own(event: Event, src: Source) -> list[str]:
             found.append(f"{table}.{_ADMISSION[item.name]} = {quote(literal(item.args[0]))}")
         elif item.name in _COMPARE:
             found.append(f"{measure(src)} {_COMPARE[item.name]} {number(item.args[0])}")
+        elif item.name in CHARGES:
+            found.append(f"{table}.event_type = {quote(SOURCES[CHARGES[item.name]].table)}")
+        elif item.name in ("longer", "shorter"):
+            found.append(_lasting(item, src))
+        elif item.name in ("died", "alive"):
+            sign = "=" if item.name == "died" else "<>"
+            found.append(f"LOWER({table}.discharge_location) {sign} 'died'")
         elif item.name in ("abnormal", "high", "low"):
             found.append(_abnormal(event, src, item.name))
         elif item.name == "current":
             found.append(f"{table}.{src.end} IS NULL")
     return found
+
+
+def _lasting(item: Filter, src: Source) -> str:
+    start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
+    sign = ">" if item.name == "longer" else "<"
+    return f"datetime({end}) {sign} datetime({start},'+{duration(item.args[0])}')"
 
 
 def measure(src: Source) -> str:
@@ -254,8 +278,12 @@ def _time(item: Filter, t: str) -> list[str]:
 
 
 def _date(item: Filter, t: str) -> str:
-    value = str(literal(item.args[0]))
+    given = literal(item.args[0])
+    value = f"{given:02d}" if isinstance(given, int) and given <= 12 else str(given)
     sign = {"in": "=", "since": ">=", "before_date": "<"}[item.name]
+    if len(value) in (2, 5):  # a month, or month and day, of this year
+        shape = "%Y-%m" if len(value) == 2 else "%Y-%m-%d"
+        return f"strftime('{shape}',{t}) {sign} strftime('%Y',current_time) || '-{value}'"
     formats = {4: "%Y", 7: "%Y-%m", 10: "%Y-%m-%d"}
     if len(value) not in formats:
         return f"{t} {sign} {quote(value)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ehrqa_cli.logical_form.compile import groups
 from ehrqa_cli.logical_form.compile.conditions import (
     days,
     literal,
@@ -16,6 +17,7 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
+from ehrqa_cli.logical_form.compile.groups import PERIOD
 from ehrqa_cli.logical_form.compile.mapping import Source
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
@@ -26,12 +28,17 @@ from ehrqa_cli.logical_form.compile.relations import (
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Select
 
-_PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
 _PAIRED = ("after", "before", "with")
 
 
 def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    if select.also:
+        return groups.pair(select)
+    if select.group:
+        return groups.grouped(select, select.group)
+    if select.head.endswith(("_length", "_age")) or select.head == "median":
+        return groups.whole(select)
     if select.head in _PER_HEAD:
         return _PER_HEAD[select.head](select)
     if select.head in ("sum", "avg", "max", "min"):
@@ -198,11 +205,17 @@ def _patients(select: Select) -> str:
     return f"SELECT COUNT( DISTINCT {subject} ) FROM {src.table}{found}"
 
 
+def _visits(select: Select) -> str:
+    src = source(select.event)
+    found = [*rows(select.event), *completed(select.event, src)]
+    return f"SELECT DISTINCT {src.table}.hadm_id FROM {src.table}{where(found)}"
+
+
 def _aggregate(select: Select) -> str:
     src = source(select.event)
     value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
     sql = f"SELECT {select.head.upper()}({value}) FROM {src.table}{where(rows(select.event))}"
-    return sql if select.per is None else f"{sql} GROUP BY strftime('{_PERIOD[select.per]}',{time})"
+    return sql if select.per is None else f"{sql} GROUP BY strftime('{PERIOD[select.per]}',{time})"
 
 
 def _total(select: Select) -> str:
@@ -216,7 +229,7 @@ def _total(select: Select) -> str:
 def _period_counts(select: Select) -> str:
     src = source(select.event)
     how = select.head.split("_")[0].upper()
-    period = f"strftime('{_PERIOD[select.per or '']}',{src.table}.{src.time})"
+    period = f"strftime('{PERIOD[select.per or '']}',{src.table}.{src.time})"
     inner = (
         f"SELECT COUNT( DISTINCT {src.table}.hadm_id ) AS C1 FROM {src.table}"
         f"{where(rows(select.event))} GROUP BY {period}"
@@ -332,6 +345,7 @@ _PER_HEAD: dict[str, Callable[[Select], str]] = {
     "count_names": _count,
     "count_patients": _patients,
     "patients": _patients,
+    "visits": _visits,
     "top": _top,
     "top_mortality": _top_mortality,
     "survival": _survival,

@@ -1,0 +1,173 @@
+"""Groups of rows, columns side by side, and measures of stays and people, as SQL.
+
+Beyond EHRSQL's templates: what clinicians and administrators ask of cohorts ("by", "per", "top n
+with the numbers", "more than"). Groups without a key are left out; ties are kept.
+"""
+
+from __future__ import annotations
+
+from ehrqa_cli.logical_form.compile.conditions import measure, number, source, unsupported, where
+from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.form import Group, Select
+from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS
+
+PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
+_COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
+_ADMISSION = {
+    "admission_type": "admission_type",
+    "admission_location": "admission_location",
+    "discharge_location": "discharge_location",
+    "marital": "marital_status",
+}
+_PERSON = {"gender": "gender", "birth": "dob", "deathdate": "dod"}
+# Names of the columns that a person reads.
+_KEYS = {
+    "patients": "subject_id",
+    "visits": "hadm_id",
+    "per_day": "day",
+    "per_month": "month",
+    "per_year": "year",
+    "marital": "marital_status",
+}
+_NUMBERS = {
+    "avg": "average",
+    "sum": "total",
+    "max": "highest",
+    "min": "lowest",
+    "median": "middle",
+    "count": "number",
+}
+
+
+def column(src: Source, name: str) -> str:
+    """What a row is grouped by, or shows beside others. Raises FormError."""
+    table = src.table
+    own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
+    if name in PERIOD:
+        return f"strftime('{PERIOD[name]}',{table}.{src.time})"
+    if name == "name":
+        return _label(src)
+    if name in own:
+        return f"{table}.{own[name]}"
+    if name in ADMISSION_HEADS:
+        return _beside("admissions", _ADMISSION.get(name, name), "hadm_id", table)
+    if name in _PERSON:
+        return _beside("patients", _PERSON[name], "subject_id", table)
+    plain = {"value": src.value, "unit": src.unit, "time": src.time}.get(name)
+    if plain:
+        return f"{table}.{plain}"
+    if name == "length":
+        return measure(src)
+    raise unsupported(f"{name} of {table}")
+
+
+def _beside(table: str, name: str, key: str, main: str) -> str:
+    return f"( SELECT {table}.{name} FROM {table} WHERE {table}.{key} = {main}.{key} )"
+
+
+def _label(src: Source) -> str:
+    if src.table == "cost":
+        return "cost.event_type"
+    code, look = f"{src.table}.{src.code}", src.lookup
+    if look is None:
+        return code
+    table = look.table
+    return f"( SELECT {table}.{look.label} FROM {table} WHERE {table}.{look.key} = {code} )"
+
+
+def pair(select: Select) -> str:
+    """Columns side by side, one row an event; with an order word only the rows at that time."""
+    src = source(select.event)
+    names = (select.head, *select.also)
+    listed = ", ".join(f"{column(src, n)} AS {_KEYS.get(n, n)}" for n in names)
+    return f"SELECT DISTINCT {listed} FROM {src.table}{where(rows(select.event))}"
+
+
+def _measured(select: Select, src: Source) -> tuple[str, list[str]]:
+    """What is counted or measured of a row, and what must hold for it to have that."""
+    head, table = select.head, src.table
+    over = [f"{table}.{src.end} IS NOT NULL"] if head.endswith("_length") else []
+    if over:
+        return measure(src), over
+    if head.endswith("_age"):
+        return "admissions.age", []
+    distinct = {"count_patients": "subject_id", "count_visits": "hadm_id", "count_names": src.code}
+    if head in distinct:
+        return f"{table}.{distinct[head]}", []
+    return ("1" if head == "count" else f"{table}.{src.value}"), []
+
+
+def _made(head: str) -> tuple[str, str]:
+    """The aggregate's name and its SQL over the column m (the median apart)."""
+    if head.startswith("count"):
+        return "count", "COUNT(*)" if head == "count" else "COUNT( DISTINCT m )"
+    how = head.split("_")[0]
+    return how, f"{how.upper()}( m )"
+
+
+def whole(select: Select) -> str:
+    """One number of all rows: the length, age and median heads."""
+    src = source(select.event)
+    value, also = _measured(select, src)
+    inner = f"SELECT {value} AS m FROM {src.table}{where([*rows(select.event), *also])}"
+    how, made = _made(select.head)
+    return median(inner) if how == "median" else f"SELECT {made} FROM ( {inner} )"
+
+
+def median(inner: str) -> str:
+    """The middle of the column m of a query, or the mean of the two in the middle."""
+    ranked = (
+        "SELECT m, ROW_NUMBER() OVER ( ORDER BY m ) AS r, COUNT(*) OVER ( ) AS c "
+        f"FROM ( {inner} ) WHERE m IS NOT NULL"
+    )
+    return f"SELECT AVG( m ) FROM ( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2"
+
+
+def grouped(select: Select, group: Group) -> str:
+    """The number of each group, cut, compared and finished as the form says."""
+    src = source(select.event)
+    sql = _per_group(select, group, src)
+    parts = ["v IS NOT NULL"]
+    if group.having and group.limit is not None:
+        parts.append(f"v {_COMPARE[group.having]} {number(group.limit)}")
+    sql = f"SELECT k, v FROM ( {sql} ){where(parts)}"
+    if group.cut and group.most is not None:
+        way = "DESC" if group.cut == "most" else "ASC"
+        ranked = f"SELECT k, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
+        sql = f"SELECT k, v FROM ( {ranked} ) WHERE r <= {number(group.most)}"
+    return _finished(sql, select, group)
+
+
+def _per_group(select: Select, group: Group, src: Source) -> str:
+    value, also = _measured(select, src)
+    found = where([*rows(select.event), *also])
+    inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
+    how, made = _made(select.head)
+    if how == "median":
+        each = "PARTITION BY k"
+        ranked = (
+            f"SELECT k, m, ROW_NUMBER() OVER ( {each} ORDER BY m ) AS r, "
+            f"COUNT(*) OVER ( {each} ) AS c FROM ( {inner} ) WHERE m IS NOT NULL"
+        )
+        middle = f"( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2 AND k IS NOT NULL"
+        return f"SELECT k, AVG( m ) AS v FROM {middle} GROUP BY k"
+    return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
+
+
+def _finished(sql: str, select: Select, group: Group) -> str:
+    key = _KEYS.get(group.key, group.key)
+    name = _NUMBERS[_made(select.head)[0]]
+    if group.finish == "keys":
+        return f"SELECT k AS {key} FROM ( {sql} )"
+    if group.finish == "values":
+        return f"SELECT v AS {name} FROM ( {sql} )"
+    if group.finish == "median":
+        return median(f"SELECT v AS m FROM ( {sql} )")
+    if group.finish == "count":
+        return f"SELECT COUNT(*) FROM ( {sql} )"
+    if group.finish:
+        return f"SELECT {group.finish.upper()}( v ) FROM ( {sql} )"
+    # The largest first; a plain list by its key.
+    order = "v DESC, k" if group.cut == "most" else "v, k" if group.cut else "k"
+    return f"SELECT k AS {key}, v AS {name} FROM ( {sql} ) ORDER BY {order}"
