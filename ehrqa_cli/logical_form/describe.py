@@ -18,7 +18,7 @@ from ehrqa_cli.logical_form.form import (
     Ref,
     Select,
 )
-from ehrqa_cli.logical_form.grammar import TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import HOURS, TIME_FILTERS
 
 _KINDS = {
     "person": "patient record",
@@ -68,7 +68,6 @@ _HEADS = {
     "birth": "date of birth in",
     "deathdate": "date of death in",
     "careunit": "care unit of",
-    "length": "length in days of",
     "days_since": "days since",
     "hours_since": "hours since",
     "exists": "whether there was any",
@@ -203,6 +202,10 @@ def _column(name: str) -> str:
     return _COLUMNS.get(name, name.replace("_", " "))
 
 
+def _unit(select: Select) -> str:
+    return "hours" if select.per == HOURS else "days"
+
+
 def _by(group: Group | None) -> str:
     if group is None:
         return ""
@@ -214,6 +217,8 @@ def _by(group: Group | None) -> str:
         parts.append(_HAVING[group.having].format(show(group.limit)))
     if group.finish in _FINISH:
         parts.append(_FINISH[group.finish].format(f"{key}s"))
+    elif group.finish in ("percent", "ratio"):
+        parts.append(f"each as a {group.finish} of the total")
     elif group.finish:
         parts.append(f"the {_AGG[group.finish]} of these")
     return ", ".join(parts)
@@ -235,9 +240,14 @@ def _select(select: Select) -> str:
     event = _event(select.event)
     if select.also:
         return f"{', '.join(_column(h) for h in (head, *select.also))} of {event}"
-    if head.endswith(("_length", "_age")):
-        how, what = head.split("_")
-        return f"{_AGG[how]} {'age at' if what == 'age' else 'length in days of'} {event}"
+    if head.endswith("_wait"):
+        return f"{_AGG[head[:3]]} time in {_unit(select)} from that event to the first {event}"
+    if head.endswith("length"):
+        how = f"{_AGG[head.split('_')[0]]} " if head != "length" else ""
+        return f"{how}length in {_unit(select)} of {event}"
+    if head.endswith("_age"):
+        how = head.split("_")[0]
+        return f"{_AGG[how]} age at {event}"
     per = f" {select.per.replace('_', ' ')}" if select.per else ""
     if head == "name":
         named = select.event.kind in ("dx", "transfer") or select.event.kind not in _NOUNS

@@ -92,7 +92,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Select:
-    """A head asked of an event. ``per`` is one of the periods or None; ``also`` are further
+    """A head asked of an event. ``per`` is one of the periods, HOURS, or None; ``also`` are further
     columns of the same rows; ``group`` asks the head of each group of the rows."""
 
     head: str

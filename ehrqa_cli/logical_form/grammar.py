@@ -43,13 +43,14 @@ OPS = (
     *("plus", "ratio", "percent", "days_between", "hours_between"),
 )
 PERIODS = ("per_day", "per_month", "per_year")
+HOURS = "in_hours"
 WINDOWS = ("samevisit", "sameday", "samemonth", "sametime", "sameperiod", "within")
 COMPARISONS = ("still_present", "still_absent", "new", "resolved")
 ABSTAIN = "abstain"
 # Grouping: which groups are kept by their number, and what is shown or made of the numbers.
 CUTS = ("most", "least")
 HAVING = ("over", "under", "atleast", "atmost")
-FINISH = ("keys", "values", "avg", "max", "min", "median", "sum", "count")
+FINISH = ("keys", "values", "avg", "max", "min", "median", "sum", "count", "percent", "ratio")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class Head:
     """What is asked: kinds it goes with, slots of its arguments, and what may follow it.
 
     ``order``: order words may stand before the kind; ``extreme``: highest/lowest too;
-    ``per``: "" never, "may" or "must" be followed by one of PERIODS.
+    ``per``: "" never, "may" or "must" be followed by one of PERIODS; ``hours``: in days, or with
+    HOURS after it in hours.
     """
 
     kinds: tuple[str, ...]
@@ -113,11 +115,14 @@ class Head:
     order: bool = False
     extreme: bool = False
     per: str = ""
+    hours: bool = False
 
 
 _MEASURES = {h: Head(MEASURED, per="may") for h in ("sum", "avg", "max", "min")}
 _MEASURES["median"] = Head(MEASURED)
-_LENGTHS = {f"{h}_length": Head(STAYS) for h in ("avg", "max", "min", "sum", "median")}
+_LENGTHS = {f"{h}_length": Head(STAYS, hours=True) for h in ("avg", "max", "min", "sum", "median")}
+# From an event to the first of this kind after it: needs the relation ``after``.
+_WAITS = {f"{h}_wait": Head(VISITED, hours=True) for h in ("avg", "max", "min")}
 _AGES = {f"{h}_age": Head(("admission",)) for h in ("avg", "max", "min")}
 _TOTALS = {h: Head(("bill",)) for h in ("avg_total", "max_total", "min_total")}
 _COUNTS = {h: Head(TIMED, per="must") for h in ("avg_count", "max_count", "min_count")}
@@ -132,7 +137,7 @@ HEADS: dict[str, Head] = {
     "birth": Head(("person",)),
     "deathdate": Head(("person",)),
     "careunit": Head(("transfer", "icustay"), order=True),
-    "length": Head(STAYS, order=True, extreme=True),
+    "length": Head(STAYS, order=True, extreme=True, hours=True),
     "days_since": Head(TIMED, order=True, extreme=True),
     "hours_since": Head(TIMED, order=True, extreme=True),
     "exists": Head((*TIMED, *IMAGE), order=True),
@@ -147,6 +152,7 @@ HEADS: dict[str, Head] = {
     **_TOTALS,
     **_LENGTHS,
     **_AGES,
+    **_WAITS,
     **_COUNTS,
     "top": Head(NAMED, ("N",)),
     "top_mortality": Head(("dx",), ("N", "DUR")),
@@ -256,6 +262,8 @@ GROUPED = (
     *("count", "count_patients", "count_visits", "count_names"),
     *(_MEASURES | _LENGTHS | _AGES),
 )
+# With an order word: the first, last, ... of each group.
+ORDERED = ("value", "time")
 # What may stand side by side, one row an event, and the kinds that have it.
 PAIRED: dict[str, tuple[str, ...]] = {
     **{h: HEADS[h].kinds for h in ("value", "time", "route", "unit", "careunit", "length")},
@@ -279,7 +287,7 @@ def _lexemes() -> tuple[str, ...]:
     words = [ABSTAIN, "(", ")", *OPS, *HEADS, *PERIODS, *ORDERS, *EXTREMES, *KINDS, "not"]
     words += ["abnormality", "at", "of", "than", "previous", *COMPARISONS]
     words += [*FILTERS, *WINDOWS, *WHICH, *INTS, *REFS]
-    words += ["also", "by", *GROUPS, *CUTS, *HAVING, *FINISH]
+    words += ["also", "by", HOURS, *GROUPS, *CUTS, *HAVING, *FINISH]
     return tuple(dict.fromkeys(words))
 
 

@@ -21,12 +21,14 @@ from ehrqa_cli.logical_form.grammar import (
     GROUPS,
     HAVING,
     HEADS,
+    HOURS,
     IMAGE,
     INT_SLOTS,
     INTS,
     KINDS,
     MOST_PAIRED,
     OPS,
+    ORDERED,
     ORDERS,
     PAIRED,
     PERIODS,
@@ -153,24 +155,26 @@ class Machine:
     def _after_head(self, head: str) -> tuple[Symbol, ...]:
         spec = HEADS[head]
         symbols: list[Symbol] = [("slot", s) for s in spec.args]
+        if head in PAIRED:
+            return (*symbols, ("rest", head))
+        if spec.per == "may" or spec.hours:
+            return (*symbols, ("measure", head))
         if spec.per:
-            if spec.per == "may":
-                return (*symbols, ("measure", head))
             symbols.append(_words(*PERIODS))
         if spec.order:
             symbols.append(_opt(*ORDERS))
         if spec.extreme:
             symbols.append(_opt(*EXTREMES))
-        if head in PAIRED:
-            return (*symbols[: len(spec.args)], ("rest", head))
         symbols.append(("top", head, *spec.kinds))
         return tuple(symbols)
 
     def _measure_options(self, symbol: Symbol) -> Options:
         """A measure is taken a period, or of each group, or of all rows."""
-        kinds = HEADS[symbol[1]].kinds
-        plain: Symbol = ("kind", "0", *kinds)
-        return self._options(("top", symbol[1], *kinds)) | dict.fromkeys(PERIODS, (plain,))
+        spec = HEADS[symbol[1]]
+        plain: Symbol = ("kind", "0", *spec.kinds)
+        top: Symbol = ("top", symbol[1], *spec.kinds)
+        further: Options = {HOURS: (top,)} if spec.hours else dict.fromkeys(PERIODS, (plain,))
+        return self._options(top) | further
 
     def _rest_options(self, symbol: Symbol) -> Options:
         """What may follow columns: another column, or the rows they are of."""
@@ -180,14 +184,26 @@ class Machine:
         top: Symbol = ("top", heads[0], *kinds)
         found = self._options(top)
         if not alone or spec.order:
-            found |= dict.fromkeys(ORDERS, (_opt(*EXTREMES), top))
+            after: tuple[Symbol, ...] = (top,)
+            if not alone or spec.extreme:
+                after = (_opt(*EXTREMES), top)
+            if alone and heads[0] in ORDERED:
+                after = (("nth", heads[0], *kinds),)
+            found |= dict.fromkeys(ORDERS, after)
         if not alone or spec.extreme:
             found |= dict.fromkeys(EXTREMES, (top,))
-        if alone and not spec.extreme:
-            found |= {o: (top,) for o in ORDERS if o in found}
+        if alone and spec.hours:
+            found[HOURS] = (_opt(*ORDERS), _opt(*EXTREMES), top)
         if len(heads) < MOST_PAIRED:
             found["also"] = (("column", *heads),)
         return found
+
+    def _nth_options(self, symbol: Symbol) -> Options:
+        """After an order word: the extreme one, or one of each group."""
+        head, kinds = symbol[1], symbol[2:]
+        found = self._options(("top", head, *kinds))
+        each = {k: (*after, ("group", k)) for k, after in found.items()}
+        return each | dict.fromkeys(EXTREMES, (("top", head, *kinds),))
 
     def _column_options(self, symbol: Symbol) -> Options:
         heads = symbol[1:]

@@ -32,10 +32,12 @@ from ehrqa_cli.logical_form.grammar import (
     GROUPS,
     HAVING,
     HEADS,
+    HOURS,
     IMAGE,
     KINDS,
     MOST_PAIRED,
     OPS,
+    ORDERED,
     ORDERS,
     PAIRED,
     PERIODS,
@@ -127,12 +129,14 @@ class _Parser:
         if head in PAIRED and self.peek() == "also":
             return self.pair(head, depth)
         per = self.take(*PERIODS) if spec.per == "must" else None
-        if spec.per == "may":
-            per = self.maybe(*PERIODS)
+        if spec.per == "may" or spec.hours:
+            per = self.maybe(*((HOURS,) if spec.hours else PERIODS))
         order = self.maybe(*ORDERS) if spec.order else None
         extreme = self.maybe(*EXTREMES) if spec.extreme else None
         event = self.event(spec.kinds, order, extreme, depth)
-        group = self.group(event.kind) if head in GROUPED and per is None else None
+        nth = head in ORDERED and order is not None and extreme is None
+        grouped = (head in GROUPED and per in (None, HOURS)) or nth
+        group = self.group(event.kind) if grouped else None
         return Select(head, event, args, per, group=group)
 
     def pair(self, head: str, depth: int) -> Select:

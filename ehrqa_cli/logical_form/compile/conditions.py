@@ -59,10 +59,15 @@ def number(arg: Arg) -> str:
     return quote(value)
 
 
+def order_of(order: str | None) -> tuple[int, str]:
+    """How many rows come before the one an order word means, and the direction to sort in."""
+    way = "DESC" if order in ("last", "second_last") else "ASC"
+    return _OFFSETS[order or "first"], way
+
+
 def order_by(order: str | None, column: str) -> str:
     """``ORDER BY column ASC LIMIT 1 [OFFSET 1]`` for an order word."""
-    offset = _OFFSETS[order or "first"]
-    way = "DESC" if order in ("last", "second_last") else "ASC"
+    offset, way = order_of(order)
     return f"ORDER BY {column} {way} LIMIT 1" + (f" OFFSET {offset}" if offset else "")
 
 

@@ -6,11 +6,20 @@ with the numbers", "more than"). Groups without a key are left out; ties are kep
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.compile.conditions import measure, number, source, unsupported, where
+from dataclasses import replace
+
+from ehrqa_cli.logical_form.compile.conditions import (
+    measure,
+    number,
+    order_of,
+    source,
+    unsupported,
+    where,
+)
 from ehrqa_cli.logical_form.compile.mapping import Source
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Group, Select
-from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS
+from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS, HOURS, ORDERED
 
 PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
 _COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
@@ -20,6 +29,7 @@ _ADMISSION = {
     "discharge_location": "discharge_location",
     "marital": "marital_status",
 }
+_SHARES = {"percent": "100.0", "ratio": "1.0"}
 _PERSON = {"gender": "gender", "birth": "dob", "deathdate": "dod"}
 # Names of the columns that a person reads.
 _KEYS = {
@@ -84,12 +94,17 @@ def pair(select: Select) -> str:
     return f"SELECT DISTINCT {listed} FROM {src.table}{where(rows(select.event))}"
 
 
+def in_unit(select: Select, days: str) -> str:
+    """A length in days, or in hours where the form asks for them."""
+    return f"24 * {days}" if select.per == HOURS else days
+
+
 def _measured(select: Select, src: Source) -> tuple[str, list[str]]:
     """What is counted or measured of a row, and what must hold for it to have that."""
     head, table = select.head, src.table
     over = [f"{table}.{src.end} IS NOT NULL"] if head.endswith("_length") else []
     if over:
-        return measure(src), over
+        return in_unit(select, measure(src)), over
     if head.endswith("_age"):
         return "admissions.age", []
     distinct = {"count_patients": "subject_id", "count_visits": "hadm_id", "count_names": src.code}
@@ -143,6 +158,8 @@ def _per_group(select: Select, group: Group, src: Source) -> str:
     value, also = _measured(select, src)
     found = where([*rows(select.event), *also])
     inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
+    if select.head in ORDERED:
+        return _nth_per_group(select, group, src)
     how, made = _made(select.head)
     if how == "median":
         each = "PARTITION BY k"
@@ -155,9 +172,25 @@ def _per_group(select: Select, group: Group, src: Source) -> str:
     return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
 
 
+def _nth_per_group(select: Select, group: Group, src: Source) -> str:
+    """One value of each group: the first, last, ... in time."""
+    event = replace(select.event, order=None)
+    offset, way = order_of(select.event.order)
+    shown = src.time if select.head == "time" else src.value
+    inner = (
+        f"SELECT {column(src, group.key)} AS k, {src.table}.{shown} AS v, "
+        f"{src.table}.{src.time} AS t FROM {src.table}{where(rows(event))}"
+    )
+    ranked = (
+        f"SELECT k, v, ROW_NUMBER() OVER ( PARTITION BY k ORDER BY t {way} ) AS r "
+        f"FROM ( {inner} ) WHERE k IS NOT NULL AND v IS NOT NULL AND t IS NOT NULL"
+    )
+    return f"SELECT k, v FROM ( {ranked} ) WHERE r = {offset + 1}"
+
+
 def _finished(sql: str, select: Select, group: Group) -> str:
     key = _KEYS.get(group.key, group.key)
-    name = _NUMBERS[_made(select.head)[0]]
+    name = _NUMBERS.get(_made(select.head)[0], select.head)
     if group.finish == "keys":
         return f"SELECT k AS {key} FROM ( {sql} )"
     if group.finish == "values":
@@ -166,6 +199,9 @@ def _finished(sql: str, select: Select, group: Group) -> str:
         return median(f"SELECT v AS m FROM ( {sql} )")
     if group.finish == "count":
         return f"SELECT COUNT(*) FROM ( {sql} )"
+    if group.finish in _SHARES:
+        share = f"{_SHARES[group.finish]} * v / SUM( v ) OVER ( )"
+        return f"SELECT k AS {key}, {share} AS {group.finish} FROM ( {sql} ) ORDER BY v DESC, k"
     if group.finish:
         return f"SELECT {group.finish.upper()}( v ) FROM ( {sql} )"
     # The largest first; a plain list by its key.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import groups
+from ehrqa_cli.logical_form.compile import groups, waits
 from ehrqa_cli.logical_form.compile.conditions import (
     days,
     literal,
@@ -37,6 +37,8 @@ def compile_select(select: Select) -> str:
         return groups.pair(select)
     if select.group:
         return groups.grouped(select, select.group)
+    if select.head.endswith("_wait"):
+        return waits.wait(select)
     if select.head.endswith(("_length", "_age")) or select.head == "median":
         return groups.whole(select)
     if select.head in _PER_HEAD:
@@ -78,7 +80,7 @@ def _since(select: Select) -> str:
 def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
-    sql = one_row(event, src, measure(src))
+    sql = one_row(event, src, groups.in_unit(select, measure(src)))
     if event.order or event.get("current"):
         return sql
     return f"{sql} AND {src.table}.{src.end} IS NOT NULL"
