@@ -103,7 +103,7 @@ def _ask(item: dict[str, Any], session: Session) -> tuple[Answer | None, str | N
         answer = ask(Question(item["question"], id=item["id"]), session)
     except EhrqaError as error:
         return None, type(error).__name__
-    return answer, answer.reason_kind or (answer.error or {}).get("type")
+    return answer, answer.reason_kind or (answer.error or {}).get("message")
 
 
 def table(records: list[dict[str, Any]]) -> str:
