@@ -18,7 +18,7 @@ from ehrqa_cli.logical_form.form import (
     Ref,
     Select,
 )
-from ehrqa_cli.logical_form.grammar import HOURS, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import FILTERS, HOURS, TIME_FILTERS
 
 _KINDS = {
     "person": "patient record",
@@ -131,6 +131,7 @@ _OPS = {
     "and": "and also",
     "or": "or else",
     "plus": "plus",
+    "beside": "and next to it",
     "ratio": "divided by",
     "percent": "as a percentage of",
     "days_between": "minus, in days,",
@@ -317,6 +318,8 @@ def _filter(item: Filter) -> str:
     args = [show(a) for a in item.args]
     if item.name == "patient":
         return f"patient {' or '.join(args)}"
+    if len(args) > 1 and FILTERS[item.name].many:
+        args = [" or ".join(args)]
     if item.name in ("in", "since", "before_date") and args[0] in _MONTHS:
         args = [_MONTHS[args[0]]]
     if item.name in _RELATIONS and item.event:

@@ -40,7 +40,7 @@ EXTREMES = ("highest", "lowest")
 WHICH = ("first", "second", "third", "last", "second_last", "current")
 OPS = (
     *("minus", "less", "greater", "equal", "except", "union", "intersect", "and", "or"),
-    *("plus", "ratio", "percent", "days_between", "hours_between"),
+    *("plus", "ratio", "percent", "days_between", "hours_between", "beside"),
 )
 PERIODS = ("per_day", "per_month", "per_year")
 HOURS = "in_hours"
@@ -194,12 +194,12 @@ FILTERS: dict[str, FilterSpec] = {
     "route": FilterSpec(("rx",), ("route",)),
     "of_specimen": FilterSpec(MICRO, ("specimen",)),
     "of_mtest": FilterSpec(MICRO, ("mtest",)),
-    "from": FilterSpec(("admission", "discharge"), ("admloc",)),
-    "type": FilterSpec(("admission", "discharge"), ("admtype",)),
-    "to": FilterSpec(("admission", "discharge"), ("dischloc",)),
-    "insured": FilterSpec(("admission", "discharge"), ("insurance",)),
-    "speaks": FilterSpec(("admission", "discharge"), ("language",)),
-    "status": FilterSpec(("admission", "discharge"), ("marital",)),
+    "from": FilterSpec(("admission", "discharge"), ("admloc",), many=True),
+    "type": FilterSpec(("admission", "discharge"), ("admtype",), many=True),
+    "to": FilterSpec(("admission", "discharge"), ("dischloc",), many=True),
+    "insured": FilterSpec(("admission", "discharge"), ("insurance",), many=True),
+    "speaks": FilterSpec(("admission", "discharge"), ("language",), many=True),
+    "status": FilterSpec(("admission", "discharge"), ("marital",), many=True),
     "over": FilterSpec((*MEASURED, *STAYS), ("V",)),
     "under": FilterSpec((*MEASURED, *STAYS), ("V",)),
     "atleast": FilterSpec((*MEASURED, *STAYS), ("V",)),
@@ -260,7 +260,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 GROUPED = (
     *("count", "count_patients", "count_visits", "count_names"),
-    *(_MEASURES | _LENGTHS | _AGES),
+    *(_MEASURES | _TOTALS | _LENGTHS | _AGES),
 )
 # With an order word: the first, last, ... of each group.
 ORDERED = ("value", "time")

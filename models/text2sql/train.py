@@ -29,6 +29,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path, required=True, help="GGUF of SmolLM2-135M-Instruct")
+    parser.add_argument("--warm", type=Path, help="folder of a run whose weights to start from")
     parser.add_argument("--scratch", action="store_true", help="take only the base's vocabulary")
     parser.add_argument("--minutes", type=float, default=80)
     parser.add_argument("--layers", type=int, default=8)
@@ -97,6 +98,26 @@ def fill_embeddings(
     weight[words.ids["<s>"]] = rows[index["<|im_start|>"]]
 
 
+def warm_up(net: Network, words: vocabulary.Vocabulary, run: Path) -> int:
+    """Take over the weights of an earlier run, its tokens by name; returns how many tokens."""
+    old = vocabulary.Vocabulary.load(run / "vocabulary.json")
+    found = torch.load(run / "checkpoint.pt", weights_only=False)["net"]
+    index = {t: i for i, t in enumerate(old.tokens)}
+    state = dict(net.named_parameters())
+    with torch.no_grad():
+        for name, weight in state.items():
+            if name != "token_embd.weight":
+                weight.copy_(found[name])
+        table, taken = found["token_embd.weight"], 0
+        for i, token in enumerate(words.tokens):
+            # A text token and a lexeme may be spelt alike: only like goes to like.
+            at = index.get(token)
+            if at is not None and (at < old.bpe_size) == (i < words.bpe_size):
+                state["token_embd.weight"][i] = table[at]
+                taken += 1
+    return taken
+
+
 def decay_groups(net: Network, decay: float) -> list[dict[str, Any]]:
     """Weight decay for matrices only."""
     wide = [p for n, p in net.named_parameters() if p.dim() == 2 and "token_embd" not in n]
@@ -151,6 +172,9 @@ class Trainer:
         else:
             base = None if self.args.scratch else self.args.base
             initialise(self.net, self.words, base, self.args.seed)
+            if self.args.warm:
+                taken = warm_up(self.net, self.words, self.args.warm)
+                print(f"{taken} of {len(self.words.tokens)} tokens taken over", flush=True)
         self.net.to(self.args.device)
         if self.args.compile:
             # Block by block: one block's code serves all of them and compiles in seconds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ehrqa_cli.logical_form.compile.conditions import source, unsupported, where
+from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
@@ -32,6 +33,10 @@ def _compile(form: Form) -> str:
         return compile_select(form)
     if not isinstance(form, Combine):
         raise unsupported("the model declined")
+    if form.op == "beside":
+        return "SELECT " + ", ".join(f"( {_compile(part)} )" for part in _side_by_side(form))
+    if form.op in ("minus", "plus", "ratio", "percent") and _both_grouped(form):
+        return between(form.op, *selects(form))
     left, right = _compile(form.left), _compile(form.right)
     if form.op in _SCALAR:
         return f"SELECT ( {left} ) {_SCALAR[form.op]} ( {right} )"
@@ -41,6 +46,16 @@ def _compile(form: Form) -> str:
         elapsed = f"strftime('%J',( {left} )) - strftime('%J',( {right} ))"
         return f"SELECT {_BETWEEN[form.op]} * ( {elapsed} )"
     return f"SELECT * FROM ( {left} ) {form.op.upper()} SELECT * FROM ( {right} )"
+
+
+def _side_by_side(form: Form) -> list[Form]:
+    if isinstance(form, Combine) and form.op == "beside":
+        return [*_side_by_side(form.left), *_side_by_side(form.right)]
+    return [form]
+
+
+def _both_grouped(form: Combine) -> bool:
+    return all(isinstance(p, Select) and p.group for p in (form.left, form.right))
 
 
 def evidence_queries(form: Form) -> list[tuple[str, str]]:

@@ -150,7 +150,7 @@ def scope(event: Event, src: Source) -> list[str]:
         if visit or icu:
             raise unsupported("a hospital or ICU visit without a patient")
         return _group(event, src)
-    who = _who(patient)
+    who = _among(patient)
     if len(patient.args) > 1 and any(f and f.which != "current" for f in (visit, icu)):
         raise unsupported("the first or last visit of several patients")
     hadm = visits(who, visit.which if visit else None)
@@ -169,8 +169,8 @@ def scope(event: Event, src: Source) -> list[str]:
     return found
 
 
-def _who(patient: Filter) -> str:
-    ids = [quote(literal(a)) for a in patient.args]
+def _among(item: Filter) -> str:
+    ids = [quote(literal(a)) for a in item.args]
     return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
 
 
@@ -212,7 +212,7 @@ def own(event: Event, src: Source) -> list[str]:
             column = "spec_type_desc" if item.name == "of_specimen" else "test_name"
             found.append(f"{table}.{column} = {quote(literal(item.args[0]))}")
         elif item.name in _ADMISSION:
-            found.append(f"{table}.{_ADMISSION[item.name]} = {quote(literal(item.args[0]))}")
+            found.append(f"{table}.{_ADMISSION[item.name]} {_among(item)}")
         elif item.name in _COMPARE:
             found.append(f"{measure(src)} {_COMPARE[item.name]} {number(item.args[0])}")
         elif item.name in CHARGES:

@@ -141,8 +141,12 @@ def median(inner: str) -> str:
 
 def grouped(select: Select, group: Group) -> str:
     """The number of each group, cut, compared and finished as the form says."""
-    src = source(select.event)
-    sql = _per_group(select, group, src)
+    return _finished(_kept(select, group), select, group)
+
+
+def _kept(select: Select, group: Group) -> str:
+    """Key k and number v of the groups that the form keeps."""
+    sql = _per_group(select, group, source(select.event))
     parts = ["v IS NOT NULL"]
     if group.having and group.limit is not None:
         parts.append(f"v {_COMPARE[group.having]} {number(group.limit)}")
@@ -151,13 +155,29 @@ def grouped(select: Select, group: Group) -> str:
         way = "DESC" if group.cut == "most" else "ASC"
         ranked = f"SELECT k, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
         sql = f"SELECT k, v FROM ( {ranked} ) WHERE r <= {number(group.most)}"
-    return _finished(sql, select, group)
+    return sql
+
+
+def between(op: str, left: Select, right: Select) -> str:
+    """``op`` between the numbers of the same groups; a group the first lacks counts as 0 there."""
+    ours, theirs = left.group, right.group
+    if ours is None or theirs is None or ours.key != theirs.key or ours.finish or theirs.finish:
+        raise unsupported("groups of different kinds, or a finished group, in one calculation")
+    key, sign = _KEYS.get(ours.key, ours.key), {"minus": "-", "plus": "+"}.get(op, "/")
+    times = f"{_SHARES[op]} * " if op in _SHARES else ""
+    return (
+        f"SELECT B.k AS {key}, {times}COALESCE( A.v, 0 ) {sign} B.v AS {op} "
+        f"FROM ( {_kept(right, theirs)} ) AS B LEFT JOIN ( {_kept(left, ours)} ) AS A "
+        "ON A.k = B.k ORDER BY B.k"
+    )
 
 
 def _per_group(select: Select, group: Group, src: Source) -> str:
     value, also = _measured(select, src)
     found = where([*rows(select.event), *also])
     inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
+    if select.head.endswith("_total"):
+        return _totals_per_group(select, group, src)
     if select.head in ORDERED:
         return _nth_per_group(select, group, src)
     how, made = _made(select.head)
@@ -170,6 +190,17 @@ def _per_group(select: Select, group: Group, src: Source) -> str:
         middle = f"( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2 AND k IS NOT NULL"
         return f"SELECT k, AVG( m ) AS v FROM {middle} GROUP BY k"
     return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
+
+
+def _totals_per_group(select: Select, group: Group, src: Source) -> str:
+    """Of the totals of the hospital visits in each group."""
+    inner = (
+        f"SELECT {src.table}.hadm_id, {column(src, group.key)} AS k, {src.table}.{src.value} AS m "
+        f"FROM {src.table}{where(rows(select.event))}"
+    )
+    visits = f"SELECT hadm_id, k, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, k"
+    made = _made(select.head)[1]
+    return f"SELECT k, {made} AS v FROM ( {visits} ) WHERE k IS NOT NULL GROUP BY k"
 
 
 def _nth_per_group(select: Select, group: Group, src: Source) -> str:

@@ -43,6 +43,13 @@ INSERT INTO cost VALUES (1,1,11,'labevents',1,'2100-01-02',10.0),
 """
 _ANSWERS: list[tuple[str, list[tuple[Any, ...]]]] = [
     ("count admission by marital", [("married", 2), ("single", 1)]),
+    ("avg_total bill by insurance", [("medicare", 12.5), ("other", 20.0)]),
+    (
+        "( count discharge died by insurance ) percent ( count discharge by insurance )",
+        [("medicare", 0.0), ("other", 100.0)],
+    ),
+    ("( min_age admission ) beside ( ( max_age admission ) beside ( count lab ) )", [(50, 60, 4)]),
+    ('count admission type "elective" or "urgent" by admission_type most 1', [("urgent", 3)]),
     ("count admission by insurance percent", [("medicare", 50.0), ("other", 50.0)]),
     ("count rx by patients most 1", [(1, 3)]),
     ("count rx by patients least 1 keys", [(2,)]),
