@@ -1,4 +1,7 @@
-"""How people type: case, punctuation, politeness, contractions and slips of the finger."""
+"""How people type: who they have in mind, why they ask, shorthand, case, slips of the finger.
+
+Values stay as they are: while the words are changed, every value is one mark.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import re
 Words = list[tuple[str, bool]]
 """Text, and whether it is a value (which is never changed)."""
 
+_MARK = 0xE000  # private characters stand for the values, in their order
+_MARKS = "[\ue000-\uf8ff]"
 _SPACES = re.compile(r"\s+")
 _BEFORE_STOP = re.compile(r"\s+([,.?!:;])")
 _LEADING = re.compile(r"^[\s,:;.-]+")
@@ -21,45 +26,143 @@ _ASKS = re.compile(
 )
 _PREFIXES = (
     "please ", "hi, ", "hey, ", "hello, ", "so ", "ok, ", "quick question: ", "question: ", "um, ",
-    "well, ", "also, ", "and ", "good morning, ", "sorry, ", "hey there, ",
+    "well, ", "also, ", "and ", "good morning, ", "sorry, ", "hey there, ", "pls ", "right, ",
+    "quick one: ", "quickly: ", "next: ", "another one: ", "fyi i need this: ", "just checking: ",
+    "sanity check: ", "double-checking: ", "to be sure, ", "one more: ", "need this: ",
+    "if possible, ", "whenever you can: ", "when you get a chance, ", "sorry to bother, ",
 )  # fmt: skip
 _SUFFIXES = (
-    " please", ", please", " thanks", ", thanks", " thank you", " for me", " asap",
-    ", if you can", " for my report", " for the record",
+    " please", ", please", " thanks", ", thanks", " thank you", " for me", " asap", " pls", " thx",
+    ", if you can", " for my report", " for the record", ", quickly please", ", cheers",
+    ", much appreciated", ", if that is on file", ", if known", " for my note", ", in short",
+    ", just the answer", " (short answer)", " - need it for rounds", ", so i can finish my note",
 )  # fmt: skip
-_CONTRACT = (
-    ("what is ", "what's "), ("did not", "didn't"), ("was not", "wasn't"), ("what was ", "whats "),
-    ("I would like", "I'd like"), ("do not", "don't"), ("how many ", "how many "),
-    ("patients", "pts"), ("patient ", "pt "), ("diagnosed", "dx'd"), ("number of", "no. of"),
-    ("what is ", "whats "), ("prescribed", "rx'd"), ("hospital", "hosp"), ("and", "&"),
-    ("maximum", "max"), ("minimum", "min"), ("average", "avg"), ("laboratory", "lab"),
+_REASONS = (
+    "tumor board", "M&M", "morning rounds", "handover", "the handoff", "my notes", "the audit",
+    "a quality report", "our registry", "teaching", "the case conference", "the consult note",
+    "the discharge letter", "pharmacy", "billing", "infection control", "the coding team",
+    "a chart review", "sign-out", "the team huddle", "the pre-op check", "the family meeting",
+    "the research sheet", "journal club", "the ward list", "grand rounds", "the dashboard",
 )  # fmt: skip
+_REASON_FRAMES = (
+    "for {}: ", "for {}, ", "For {} - ", "needed for {}: ", "prepping {}: ", "re {}: ",
+    "filling in {}. ", "this is for {}. ", "{}: ", "i need this for {}: ", "working on {}. ",
+)  # fmt: skip
+# What people add about the answer they want, by the question's words: (question, notes).
+_AT_START = (
+    r"(?:^|[.:] )(?:(?:can|could|do|i|please|tell|show|let|find|you|me|know|want|need|to|out|look|"
+    r"up) )*"
+)
+_NOTES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (
+        re.compile(r"^(?!.* or )(?!any idea)(has|have|had|did|does|was|were|any|check (if|whether)"
+                   r"|is (?!there a way))\b", re.I),
+        (" (yes or no)", " (yes/no)", ", yes or no", " y/n", " - y/n", ", true or false",
+         " (1/0)", ", 1 or 0", " or not", " (yes = 1, no = 0)", ", just yes or no"),
+    ),
+    (
+        re.compile(_AT_START + r"(?:when|at what time|what time|on what date)\b|"
+                   r"^(?:what was the )?(?:time|date) of\b", re.I),
+        (" (date please)", ", date please", " - need the date", ", exact time please",
+         " (date and time)", ", date/time", " - when exactly"),
+    ),
+    (
+        re.compile(r"\b(how many|number of|no\. of|count|tally|headcount)\b|# of", re.I),
+        (" (just the number)", ", number only", " - just the count", ", as a number",
+         " (count)", ", just a number please"),
+    ),
+    (
+        re.compile(r"\b(which patients|what patients|ids)\b(?!.*\b(and|with their)\b)", re.I),
+        (" (ids only)", ", ids please", " - ids", ", just the ids", " (subject ids)"),
+    ),
+    (
+        re.compile(r"^(?!.*\b(times?|dates?|values?|doses?|costs?|routes?|ids?|ages?|patients)\b)"
+                   r".*\b(drugs|medications|diagnoses|procedures|organisms|specimens)\b", re.I),
+        (" (names)", ", names please", " - names only", ", just the names"),
+    ),
+)  # fmt: skip
+# Shorthand of charts: (words, what is written instead).
+_SHORTHAND = tuple(
+    (re.compile(rf"\b(?:{long})\b" if long[0].isalpha() else long), short)
+    for long, short in (
+        ("what is", "what's"), ("what was", "whats"), ("did not", "didn't"), ("was not", "wasn't"),
+        ("do not", "don't"), ("I would like", "I'd like"), ("patients", "pts"), ("patient", "pt"),
+        ("diagnosed with", "dx'd with"), ("diagnosed", "dx'd"), ("diagnosis of", "dx of"),
+        ("diagnosis", "dx"), ("diagnoses", "dxs"), ("history", "hx"), ("treatment", "tx"),
+        ("number of", "# of"), ("number of", "no. of"), ("prescribed", "rx'd"), ("times", "x"),
+        ("prescriptions?", "rx"), ("hospital", "hosp"), ("and", "&"), ("with", "w/"),
+        ("without", "w/o"), ("maximum", "max"), ("minimum", "min"), ("average", "avg"),
+        ("laboratory|lab test", "lab"), ("medications", "meds"), ("medication", "med"),
+        ("procedures", "procs"), ("procedure", "proc"), ("admissions?", "adm"),
+        ("admitted", "adm'd"), ("admitted", "admitd"), ("discharged", "d/c'd"),
+        ("discharge", "d/c"), ("discharge", "disch"), ("transferred", "xfer'd"),
+        ("emergency room", "ER"), ("emergency room", "ED"), ("intensive care unit", "ICU"),
+        ("previous", "prev"), ("previously", "prev"), ("length of stay", "LOS"),
+        ("years?", "yr"), ("months?", "mo"), ("weeks?", "wk"), ("hours", "hrs"), ("hour", "hr"),
+        ("microbiology", "micro"), ("temperature", "temp"), ("please", "pls"), ("you", "u"),
+        ("between", "btwn"), ("because", "b/c"), ("received", "rec'd"), ("because of", "d/t"),
+        ("information", "info"), ("culture", "cx"), ("cultures", "cxs"), ("operation", "op"),
+        ("measurement", "meas"), ("volume", "vol"), ("quantity", "qty"), ("total", "tot"),
+        ("following|after", "s/p"), ("before", "prior to"), ("insurance", "ins"),
+        ("individuals|people", "ppl"), ("regarding", "re"), ("weight", "wt"), ("height", "ht"),
+        ("organism", "org"), ("most frequent", "most freq"), ("compared (?:to|with)", "vs"),
+        ("versus", "vs"), ("different", "diff"), ("approximately", "~"), ("tests", "tsts"),
+        ("difference", "diff"), ("percentage", "%"), ("percent", "%"), ("per", "/"),
+    )
+)  # fmt: skip
+_ARTICLE = re.compile(r"(?<=\s)(?:the|a|an)\s+")
 _WORD = re.compile(r"[a-z]{4,}")
 _NEAR = {
     "a": "s", "b": "v", "c": "x", "d": "s", "e": "r", "f": "g", "g": "f", "h": "j", "i": "o",
     "j": "k", "k": "l", "l": "k", "m": "n", "n": "m", "o": "p", "p": "o", "q": "w", "r": "t",
     "s": "d", "t": "r", "u": "y", "v": "b", "w": "e", "x": "c", "y": "u", "z": "x",
 }  # fmt: skip
+# A patient named first, and spoken of as "she" in the question: how one is introduced.
+_PERSON = re.compile(
+    r"(?:\b(?:the )?(?:patient|pt|subject|pat|case)(?: with)?(?: id)?(?: (?:number|no\.))? |\bid )?"
+    rf"(?P<who>{_MARKS})(?P<own>['’]s)?"
+)
+_PATIENT_ID = re.compile(r"\d{7,}")
+_INTRODUCED = (
+    "looking at {}.", "about {}:", "regarding {},", "re {}:", "re: {}.", "this is about {}.",
+    "i'm looking at {}.", "rounding on {}.", "reviewing {}.", "i have {} in front of me.",
+    "next up: {}.", "we are discussing {}.", "question on {}:", "question about {}.", "{}.",
+    "{}:", "{} -", "{} here.", "i've got {}.", "got a question about {}.", "take {}.",
+    "with regard to {}:", "as for {},", "consider {}.", "on {}:", "this concerns {}.",
+    "going over {}.", "chart of {} open.", "seeing {}.", "following up on {}.", "for {},",
+    "i'm covering {}.", "please look at {}.", "open {}.", "in {},", "case: {}.",
+    "in the case of {}:",
+)  # fmt: skip
+_CALLED = ("patient {}", "patient {}", "patient {}", "{}", "{}", "pt {}", "subject {}",
+           "patient no. {}", "the patient {}", "our patient {}", "patient id {}")  # fmt: skip
+_OBJECT_BEFORE = re.compile(
+    r"\b(?:of|for|to|in|on|from|by|with|at|as|about|than|into|upon|through|giv(?:en|ing)) $"
+)
+_SUBJECT_BEFORE = re.compile(
+    r"\b(?:did|does|do|was|is|has|had|that|when|whether|if|will|can|should|time|since|how|which|"
+    r"what|why|where|long|old|tall|ever|after|before) $"
+)
+_OF_IMAGE = re.compile(r"\b(?:stud(?:y|ies)|images?|films?|x-?\s?rays?|cxrs?)\b.{0,12}$", re.I)
+_NOUNS = ("the patient", "this patient", "the pt", "this individual", "this person", "the subject",
+          "this patient")  # fmt: skip
 
 
 def render(words: Words, rng: random.Random, noise: float = 1.0) -> str:
     """The question as typed. ``noise`` scales how often anything but tidying happens."""
-    pieces = list(words)
-    if rng.random() < 0.05 * noise:
-        pieces = _contract(pieces, rng)
-    if rng.random() < 0.05 * noise:
-        pieces = _typo(pieces, rng)
-    text = tidy("".join(piece for piece, _ in pieces))
-    asks = bool(_ASKS.match(text))
-    roll = rng.random()
-    if roll < 0.04 * noise:
-        text = rng.choice(_PREFIXES) + text
-    elif roll < 0.07 * noise:
-        text = text + rng.choice(_SUFFIXES)
-    text = _ending(text, asks, rng, noise)
+    values = [text for text, fixed in words if fixed]
+    marks = iter(range(len(values)))
+    text = ""
+    for piece, fixed in words:
+        if fixed:
+            number = next(marks)
+            text += chr(_MARK + number) if piece.strip() else piece
+        else:
+            text += piece
+    text = _reworded(text, values, rng, noise)
+    text = _framed(text, values, rng, noise)
     roll = rng.random()
     if roll < 0.16 * noise:
-        return text if roll < 0.12 * noise else text.lower()
+        return text if roll < 0.1 * noise else text.lower()
     if roll < 0.165 * noise:
         return text.upper()
     return text[:1].upper() + text[1:]
@@ -73,44 +176,124 @@ def tidy(text: str) -> str:
     return _TRAILING.sub("", _LEADING.sub("", text))
 
 
+def _fill(text: str, values: list[str]) -> str:
+    return re.sub(_MARKS, lambda match: values[ord(match[0]) - _MARK], text)
+
+
+def _reworded(text: str, values: list[str], rng: random.Random, noise: float) -> str:
+    """The words between the values: pronouns, shorthand, missing articles, slips."""
+    text = tidy(text)
+    if rng.random() < 0.1 * noise:
+        text = _introduce(text, values, rng)
+    if rng.random() < 0.1 * noise:
+        text = _shorten(text, rng)
+    if rng.random() < 0.05 * noise:
+        text = _ARTICLE.sub(lambda match: "" if rng.random() < 0.7 else match[0], text)
+    for chance in (0.06, 0.01):
+        if rng.random() < chance * noise:
+            text = _typo(text, rng)
+    return text
+
+
+def _framed(text: str, values: list[str], rng: random.Random, noise: float) -> str:
+    """The whole question: what stands before and after it, and its last character."""
+    asks = bool(_ASKS.match(_fill(text, values)))
+    if rng.random() < 0.045 * noise:
+        for pattern, notes in _NOTES:
+            if pattern.search(text):
+                stop = "?" if asks and rng.random() < 0.5 else ""
+                text = text + stop + rng.choice(notes)
+                break
+    roll = rng.random()
+    if roll < 0.035 * noise:
+        text = rng.choice(_PREFIXES) + text
+    elif roll < 0.055 * noise:
+        text = rng.choice(_REASON_FRAMES).format(rng.choice(_REASONS)) + text
+    elif roll < 0.085 * noise:
+        text = text + rng.choice(_SUFFIXES)
+    if rng.random() < 0.01 * noise:
+        text = text.replace(" ", "  ", 1)
+    return _ending(_fill(text, values), asks, rng, noise)
+
+
+def _introduce(text: str, values: list[str], rng: random.Random) -> str:
+    """The one patient of a question named before it, and a pronoun in the question. As it is
+    when the question names none or several, or begins with the patient already."""
+    found = [
+        match
+        for match in _PERSON.finditer(text)
+        if _PATIENT_ID.fullmatch(values[ord(match["who"]) - _MARK])
+    ]
+    if len(found) != 1:
+        return text
+    match = found[0]
+    before, after = text[: match.start()], text[match.end() :]
+    if before.endswith((", ", ": ", "- ", "# ")) or _OF_IMAGE.search(before):
+        return text
+    if not before and not match["own"]:
+        return text
+    pronoun = _pronoun(before, match["own"] is not None, rng)
+    if pronoun is None:
+        return text
+    called = rng.choice(_CALLED).format(match["who"])
+    lead = rng.choice(_INTRODUCED).format(called)
+    question = f"{before}{pronoun}{after}"
+    if lead.endswith("."):
+        question = question[:1].upper() + question[1:]
+    return f"{lead} {question}"
+
+
+def _pronoun(before: str, own: bool, rng: random.Random) -> str | None:
+    """What stands for a patient after these words; None where nothing would read well."""
+    if own:
+        return rng.choice(("his", "her", "their", "his", "her", rng.choice(_NOUNS) + "'s"))
+    noun = rng.choice(_NOUNS)
+    if _OBJECT_BEFORE.search(before):
+        return rng.choice(("him", "her", "them", "him", "her", noun))
+    if _SUBJECT_BEFORE.search(before):
+        return rng.choice(("he", "she", "he", "she", noun))
+    return noun if before[-2:-1].isalpha() else None
+
+
 def _ending(text: str, asks: bool, rng: random.Random, noise: float) -> str:
     roll = rng.random()
     if text.endswith(("?", ".", "!")):
         return text
-    if roll < 0.14 * noise:
+    if roll < 0.18 * noise:
         return text
-    if roll < 0.16 * noise:
+    if roll < 0.2 * noise:
         return text + rng.choice((" ?", "??", "...", "?!", " ."))
     if asks:
         return text + "?"
     return text + rng.choice((".", ".", "?", "?", ""))
 
 
-def _contract(words: Words, rng: random.Random) -> Words:
-    long, short = rng.choice(_CONTRACT)
-    return [(p if fixed else p.replace(long, short), fixed) for p, fixed in words]
+def _shorten(text: str, rng: random.Random) -> str:
+    """Some of the words that charts abbreviate: one, or about half of those that can be."""
+    able = [(pattern, short) for pattern, short in _SHORTHAND if pattern.search(text)]
+    if not able:
+        return text
+    chosen = able if rng.random() < 0.4 else [rng.choice(able)]
+    for pattern, short in chosen:
+        if len(chosen) == 1 or rng.random() < 0.5:
+            text = pattern.sub(short, text)
+    return text
 
 
-def _typo(words: Words, rng: random.Random) -> Words:
-    """One slip in one word that is not a value: a letter dropped, doubled, swapped or wrong."""
-    places = [
-        (i, m.start(), m.end())
-        for i, (piece, fixed) in enumerate(words)
-        if not fixed
-        for m in _WORD.finditer(piece)
-    ]
+def _typo(text: str, rng: random.Random) -> str:
+    """One slip in one word: a letter dropped, doubled, swapped or wrong, or a lost blank."""
+    places = [(m.start(), m.end()) for m in _WORD.finditer(text)]
     if not places:
-        return words
-    i, start, end = rng.choice(places)
-    piece = words[i][0]
+        return text
+    start, end = rng.choice(places)
     at = rng.randint(start + 1, end - 2)
     roll = rng.random()
     if roll < 0.3:
-        changed = piece[:at] + piece[at + 1 :]
-    elif roll < 0.55:
-        changed = piece[:at] + piece[at] + piece[at:]
-    elif roll < 0.85:
-        changed = piece[:at] + piece[at + 1] + piece[at] + piece[at + 2 :]
-    else:
-        changed = piece[:at] + _NEAR.get(piece[at], piece[at]) + piece[at + 1 :]
-    return [*words[:i], (changed, False), *words[i + 1 :]]
+        return text[:at] + text[at + 1 :]
+    if roll < 0.52:
+        return text[:at] + text[at] + text[at:]
+    if roll < 0.8:
+        return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+    if roll < 0.88 and text[end : end + 1] == " " and text[end + 1 : end + 2].isalpha():
+        return text[:end] + text[end + 1 :]
+    return text[:at] + _NEAR.get(text[at], text[at]) + text[at + 1 :]

@@ -10,47 +10,20 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August",
-    "September", "October", "November", "December",
-)  # fmt: skip
-
-_IN = ("in", "in", "in", "in", "in", "during", "throughout", "within")
-_SINCE = ("since", "since", "since", "since", "since", "since", "from", "starting from")
-_PAST = (
-    "in the past {}", "in the last {}", "over the last {}", "over the past {}",
-    "within the last {}", "within the past {}", "during the past {}", "during the last {}",
-    "the past {}", "for the past {}",
-)  # fmt: skip
-_RELATIVE = {
-    "this_year": (
-        "this year", "this year", "this year", "in this year", "during this year",
-        "throughout this year", "so far this year", "in the current year", "within this year",
-        "this calendar year",
-    ),
-    "last_year": (
-        "last year", "last year", "last year", "in the last year", "during the last year",
-        "in the previous year", "during the previous year", "the previous year",
-        "throughout last year", "the year before this one", "in the past year",
-    ),
-    "this_month": (
-        "this month", "this month", "this month", "in this month", "during this month",
-        "in the current month", "so far this month", "throughout this month", "within this month",
-    ),
-    "last_month": (
-        "last month", "last month", "last month", "in the last month", "during the last month",
-        "in the previous month", "during the previous month", "the previous month",
-        "on last month", "throughout last month",
-    ),
-    "today": ("today", "today", "today", "on today", "so far today", "during today"),
-    "yesterday": ("yesterday", "yesterday", "yesterday", "on yesterday", "during yesterday"),
-}  # fmt: skip
-_NTH = {
-    "first": ("first", "first", "first", "first", "initial", "very first", "earliest"),
-    "last": ("last", "last", "last", "last", "most recent", "latest", "final"),
-    "second": ("second", "2nd"),
-    "second_last": ("second to last", "second-to-last", "penultimate"),
-}
+from ehrqa_cli.build.slot_words import (
+    ANY_TIME,
+    BEFORE,
+    IN_TIME,
+    MONTHS,
+    NOW_IN,
+    NTH,
+    PAST,
+    PAST_ONE,
+    RELATIVE,
+    SINCE,
+    SINCE_DATE,
+    UNTIL_AGO,
+)
 
 
 @dataclass(frozen=True)
@@ -72,11 +45,22 @@ def quoted(text: str) -> str:
 def duration(count: int, unit: str, rng: random.Random) -> Spoken:
     """``155 days`` and its literal ``"155 day"``."""
     plural = unit if count == 1 else unit + "s"
-    if rng.random() < 0.01 and count < len(_SMALL):
-        return Spoken(f"{_SMALL[count]} {plural}", quoted(f"{count} {unit}"))
-    return Spoken(f"{count} {plural}", quoted(f"{count} {unit}"))
+    form = quoted(f"{count} {unit}")
+    roll = rng.random()
+    if roll < 0.03 and count < len(_SMALL):
+        return Spoken(f"{_SMALL[count]} {plural}", form)
+    if roll < 0.05 and count == 1:
+        return Spoken(f"{'an' if unit == 'hour' else 'a'} {unit}", form)
+    if 0.05 < roll < 0.1:
+        short = rng.choice(_SHORT[unit])
+        return Spoken(f"{count}{short}" if len(short) == 1 else f"{count} {short}", form)
+    return Spoken(f"{count} {plural}", form)
 
 
+_SHORT = {
+    "minute": ("min", "mins"), "hour": ("h", "hrs", "hr"), "day": ("d", "days"),
+    "week": ("w", "wks", "wk"), "month": ("mos", "mo"), "year": ("y", "yrs", "yr"),
+}  # fmt: skip
 _SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -101,7 +85,7 @@ class TimeSampler:
         self._years = years
         self._rng = rng
         self._makers: dict[str, Callable[[], Spoken]] = {
-            "none": lambda: NOTHING,
+            "none": self._none,
             "in_year": self._in_year,
             "since_year": self._since_year,
             "in_month": self._in_month,
@@ -109,6 +93,8 @@ class TimeSampler:
             "in_day": self._in_day,
             "since_day": self._since_day,
             "before": self._before,
+            "since_md": self._since_md,
+            "before_md": self._before_md,
             "since_ago": self._since_ago,
             "until_ago": self._until_ago,
             "at_month": self._at_month,
@@ -118,7 +104,7 @@ class TimeSampler:
             "visit": lambda: self.visit(rng.choice(("first", "last", "last", "first", "current"))),
             "icu": lambda: self.icu(rng.choice(("first", "last", "last", "first", "current"))),
             "rare_visit": lambda: self.visit(rng.choice(("second", "second_last"))),
-            **{name: self._relative(name) for name in _RELATIVE},
+            **{name: self._relative(name) for name in RELATIVE},
         }
 
     def draw(self, kind: str) -> Spoken:
@@ -139,8 +125,15 @@ class TimeSampler:
         """An ICU visit."""
         return Spoken(self._stay(order, "ICU"), f"icu {order}")
 
+    def _none(self) -> Spoken:
+        if self._rng.random() < 0.05:
+            return Spoken(self._rng.choice(ANY_TIME), "")
+        return NOTHING
+
     def _stay(self, order: str, place: str) -> str:
         rng = self._rng
+        if order == "current" and rng.random() < 0.2:
+            return rng.choice(NOW_IN[place])
         preposition = rng.choice(("on", "on", "during", "in", "during", "for", "from", "at"))
         if preposition in ("for", "from", "at"):
             preposition = rng.choice(("on", "during", "in", preposition))
@@ -149,63 +142,78 @@ class TimeSampler:
             if place == "hospital"
             else ("visit", "visit", "stay", "stay", "stay", "encounter", "admission")
         )
-        if place == "hospital" and rng.random() < 0.06:
-            name = "hospitalization"
-        elif place == "hospital" and rng.random() < 0.04:
-            name = "admission"
-        else:
-            name = f"{place} {noun}"
+        name = f"{place} {noun}"
+        if place == "hospital" and rng.random() < 0.18:
+            name = rng.choice(
+                ("hospitalization", "hospitalization", "admission", "admission", "inpatient stay",
+                 "hosp stay", "hosp visit", "stay", "hospitalisation")
+            )  # fmt: skip
+        elif rng.random() < 0.06:
+            name = rng.choice(("intensive care stay", "unit stay", "stay in the ICU"))
+            name = name if place == "ICU" else f"hospital {noun}"
         if order == "current":
             which = rng.choice(
                 ("this", "this", "the current", "the current", "their current", "the present",
-                 "the ongoing", "his current", "her current")
+                 "the ongoing", "his current", "her current", "this present")
             )  # fmt: skip
             return f"{preposition} {which} {name}"
+        nth = rng.choice(NTH[order])
+        if rng.random() < 0.05:
+            return f"{preposition} {nth} {name}"
         owner = rng.choice(("the", "the", "the", "the", "their", "their", "his", "her", "its"))
-        return f"{preposition} {owner} {rng.choice(_NTH[order])} {name}"
+        return f"{preposition} {owner} {nth} {name}"
 
     def _relative(self, name: str) -> Callable[[], Spoken]:
-        return lambda: Spoken(self._rng.choice(_RELATIVE[name]), name)
+        return lambda: Spoken(self._rng.choice(RELATIVE[name]), name)
 
     def _in_year(self) -> Spoken:
         year = self.year()
         word = self._rng.choice(
-            (*_IN, "in the year", "in the course of", "during the year", "for", "in year")
+            (*IN_TIME, "in the year", "in the course of", "during the year", "for", "in year")
         )
         return Spoken(f"{word} {year}", f'in "{year}"')
 
     def _since_year(self) -> Spoken:
         year = self.year()
         text = self._rng.choice(
-            (*(f"{word} {year}" for word in _SINCE), f"from {year} onwards", f"from {year} on",
+            (*(f"{word} {year}" for word in SINCE), f"from {year} onwards", f"from {year} on",
              f"since the year {year}", f"since the beginning of {year}", f"{year} onwards",
-             f"starting in {year}")
+             f"starting in {year}", f"since the start of {year}", f"from {year} to now",
+             f"{year} and later", f"{year} or later")
         )  # fmt: skip
-        if text.startswith("from ") and "on" not in text.split():
+        if text.startswith("from ") and len(text.split()) == 2:
             text = f"since {year}"
         return Spoken(text, f'since "{year}"')
 
     def month_text(self, year: int, month: int) -> str:
-        """``07/2100``, seldom in another of the usual spellings."""
-        roll = self._rng.random()
-        if roll < 0.62:
+        """``07/2100``, in one of three in another of the usual spellings."""
+        if self._rng.random() < 0.58:
             return f"{month:02d}/{year}"
         name = MONTHS[month - 1]
         return self._rng.choice(
             (f"{year}-{month:02d}", f"{name} {year}", f"{name} {year}", f"{name} of {year}",
-             f"{name[:3]} {year}", f"{name.lower()} {year}")
+             f"{name[:3]} {year}", f"{name.lower()} {year}", f"{month}/{year}",
+             f"{name[:3]}. {year}", f"{name}, {year}", f"{month:02d}-{year}")
         )  # fmt: skip
 
     def day_text(self, year: int, month: int, day: int) -> str:
-        """``07/23/2100``, seldom in another of the usual spellings."""
-        roll = self._rng.random()
-        if roll < 0.62:
+        """``07/23/2100``, in one of three in another of the usual spellings."""
+        if self._rng.random() < 0.58:
             return f"{month:02d}/{day:02d}/{year}"
-        name = MONTHS[month - 1]
+        iso = f"{year}-{month:02d}-{day:02d}"
         return self._rng.choice(
-            (f"{year}-{month:02d}-{day:02d}", f"{year}-{month:02d}-{day:02d}",
-             f"{name} {day}, {year}", f"{day} {name} {year}", f"{name[:3]} {day}, {year}",
-             f"{day} {name[:3]} {year}", f"{name} {day} {year}")
+            (iso, iso, f"{self.month_day(month, day)}, {year}", f"{month}/{day}/{year}",
+             f"{self.month_day(month, day)} {year}", f"{self.month_day(month, day)} {year}",
+             f"{year}/{month:02d}/{day:02d}")
+        )  # fmt: skip
+
+    def month_day(self, month: int, day: int) -> str:
+        """``July 23`` and its like, the month in letters."""
+        name = self._rng.choice((MONTHS[month - 1], MONTHS[month - 1], MONTHS[month - 1][:3]))
+        nth = f"{day}{_nth_suffix(day)}"
+        return self._rng.choice(
+            (f"{name} {day}", f"{name} {day}", f"{name} {nth}", f"{day} {name}", f"{nth} {name}",
+             f"{nth} of {name}", f"the {nth} of {name}", f"{name} the {nth}")
         )  # fmt: skip
 
     def _date(self) -> tuple[int, int, int]:
@@ -214,14 +222,13 @@ class TimeSampler:
     def _in_month(self) -> Spoken:
         year, month, _ = self._date()
         return Spoken(
-            f"{self._rng.choice(_IN)} {self.month_text(year, month)}", f'in "{year}-{month:02d}"'
+            f"{self._rng.choice(IN_TIME)} {self.month_text(year, month)}",
+            f'in "{year}-{month:02d}"',
         )
 
     def _since_month(self) -> Spoken:
         year, month, _ = self._date()
-        text = self.month_text(year, month)
-        said = self._rng.choice((*["since"] * 8, "starting", "starting from", "from * onwards"))
-        said = said.replace("*", text) if "*" in said else f"{said} {text}"
+        said = self._rng.choice(SINCE_DATE).format(self.month_text(year, month))
         return Spoken(said, f'since "{year}-{month:02d}"')
 
     def _in_day(self) -> Spoken:
@@ -233,53 +240,90 @@ class TimeSampler:
 
     def _since_day(self) -> Spoken:
         year, month, day = self._date()
-        text = self.day_text(year, month, day)
-        said = self._rng.choice((*["since"] * 8, "starting", "starting from", "from * onwards"))
-        said = said.replace("*", text) if "*" in said else f"{said} {text}"
+        words = (*SINCE_DATE, "after {}")
+        said = self._rng.choice(words).format(self.day_text(year, month, day))
         return Spoken(said, f'since "{year}-{month:02d}-{day:02d}"')
+
+    def _month_day_alone(self) -> tuple[str, str]:
+        """A day of this year, said without the year, and its literal."""
+        _, month, day = self._date()
+        text = self.month_day(month, day)
+        if self._rng.random() < 0.3:
+            text = self._rng.choice((f"{month:02d}/{day:02d}", f"{month}/{day}"))
+        return text, f'"{month:02d}-{day:02d}"'
+
+    def _since_md(self) -> Spoken:
+        text, form = self._month_day_alone()
+        words = ("since {}", "since {}", "after {}", "after {}", "from {} on", "from {} onwards")
+        return Spoken(self._rng.choice(words).format(text), f"since {form}")
+
+    def _before_md(self) -> Spoken:
+        text, form = self._month_day_alone()
+        word = self._rng.choice(("before {}", "before {}", "before {}", "until {}"))
+        if "/" not in text:
+            word = self._rng.choice((word, "prior to {}", "ahead of {}"))
+        return Spoken(word.format(text), f"before_date {form}")
 
     def _before(self) -> Spoken:
         year, month, day = self._date()
-        word = self._rng.choice(("before", "before", "prior to", "until before"))
+        word = self._rng.choice(BEFORE)
         roll = self._rng.random()
         if roll < 0.4:
-            return Spoken(f"{word} {year}", f'before_date "{year}"')
+            return Spoken(word.format(year), f'before_date "{year}"')
         if roll < 0.7:
             text = self.month_text(year, month)
-            return Spoken(f"{word} {text}", f'before_date "{year}-{month:02d}"')
+            return Spoken(word.format(text), f'before_date "{year}-{month:02d}"')
         text = self.day_text(year, month, day)
-        return Spoken(f"{word} {text}", f'before_date "{year}-{month:02d}-{day:02d}"')
+        return Spoken(word.format(text), f'before_date "{year}-{month:02d}-{day:02d}"')
 
     def _since_ago(self) -> Spoken:
+        if self._rng.random() < 0.05:
+            unit = self._rng.choice(("year", "year", "month", "week", "day", "hour"))
+            text = self._rng.choice(PAST_ONE).format(unit)
+            return Spoken(text, f'since_ago "1 {unit}"')
         spoken = duration(*random_duration(self._rng), self._rng)
-        if self._rng.random() < 0.55:
+        if self._rng.random() < 0.5:
             return Spoken(f"since {spoken.text} ago", f"since_ago {spoken.form}")
-        text = self._rng.choice(_PAST).format(spoken.text)
+        text = self._rng.choice(PAST).format(spoken.text)
         return Spoken(text, f"since_ago {spoken.form}")
 
     def _until_ago(self) -> Spoken:
         spoken = duration(*random_duration(self._rng), self._rng)
-        word = self._rng.choice(("until", "until", "up to", "before", "more than"))
-        return Spoken(f"{word} {spoken.text} ago", f"until_ago {spoken.form}")
+        text = self._rng.choice(UNTIL_AGO).format(spoken.text)
+        return Spoken(text, f"until_ago {spoken.form}")
 
     def _at_month(self) -> Spoken:
         which, month = self._rng.choice(("this", "this", "last")), self._rng.randint(1, 12)
         form = f"{which}_year at {month}"
-        if self._rng.random() < 0.06:
-            return Spoken(f"in {MONTHS[month - 1]} of {which} year", form)
-        return Spoken(f"{self._rng.choice(_IN)} {month:02d}/{which} year", form)
+        roll = self._rng.random()
+        if roll > 0.4:
+            return Spoken(f"{self._rng.choice(IN_TIME)} {month:02d}/{which} year", form)
+        name = MONTHS[month - 1]
+        if roll < 0.22 and which == "this":
+            word = self._rng.choice(("in", "in", "in", "during", "throughout", "in the month of"))
+            return Spoken(f"{word} {name}", form)
+        words = ("in {m} of {w} year", "in {m} {w} year", "{w} year in {m}", "during {m} {w} year")
+        return Spoken(self._rng.choice(words).format(m=name, w=which), form)
 
     def _at_md(self) -> Spoken:
         which = self._rng.choice(("this", "this", "this", "last"))
         month, day = self._rng.randint(1, 12), self._rng.randint(1, 28)
         form = f'{which}_year at "{month:02d}-{day:02d}"'
-        if self._rng.random() < 0.06:
-            return Spoken(f"on {MONTHS[month - 1]} {day} of {which} year", form)
-        return Spoken(f"on {month:02d}/{day:02d}/{which} year", form)
+        roll = self._rng.random()
+        if roll > 0.4:
+            return Spoken(f"on {month:02d}/{day:02d}/{which} year", form)
+        text = self.month_day(month, day)
+        if roll < 0.25 and which == "this":
+            return Spoken(f"on {text}" if roll < 0.2 else f"on {month}/{day}", form)
+        return Spoken(f"on {text} {self._rng.choice(('of ', ''))}{which} year", form)
 
     def _at_day(self) -> Spoken:
         which, day = self._rng.choice(("this", "last")), self._rng.randint(1, 31)
         form = f"{which}_month at {day}"
+        nth = f"{day}{_nth_suffix(day)}"
+        if self._rng.random() < 0.2:
+            words = ("on the {n} of {w} month", "{w} month on the {n}", "the {n} of {w} month")
+            return Spoken(self._rng.choice(words).format(n=nth, w=which), form)
         word = self._rng.choice(("on", "on", "on", "in"))
         return Spoken(f"{word} {which} month/{day:02d}", form)
 
@@ -289,3 +333,9 @@ class TimeSampler:
         minute = self._rng.choice((0, 0, self._rng.randint(0, 59)))
         stamp = f"{year}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:00"
         return Spoken(f"at {stamp}", f"in {quoted(stamp)}")
+
+
+def _nth_suffix(day: int) -> str:
+    if 10 < day < 14:
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
