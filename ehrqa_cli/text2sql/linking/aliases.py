@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ehrqa_cli.text2sql.linking.titles import HEAD, title_aliases
 from ehrqa_cli.text2sql.linking.tokens import fold
+
+__all__ = ["HEAD", "aliases", "words"]
 
 _WORD = re.compile(r"[^\W_]+(?:'s)?")
 _PARENTHESIS = re.compile(r"[(\[]([^)\]]*)[)\]]")
@@ -39,10 +42,7 @@ _FLUIDS = {
     "absolute": 2, "urine": 4, "ascites": 5, "csf": 5, "pleural": 5, "fluid": 5, "stool": 5,
     "joint": 5, "free": 3, "other": 5,
 }  # fmt: skip
-_VAGUE = re.compile(
-    r",? (?:unspecified|not elsewhere classified|not otherwise specified|site not specified|"
-    r"organism unspecified|unspecified organism|site unspecified|unspecified site)$|^unspecified "
-)
+_COMBINED = re.compile(r"^([a-z]{5,})\s?[-/]\s?([a-z]{5,})$")
 _LETTERS = 3  # shorter aliases are left to the curated list
 
 
@@ -53,8 +53,9 @@ def words(text: str) -> list[str]:
 
 def aliases(kind: str, value: str) -> Iterator[tuple[str, int]]:
     """(words joined by a space, penalty) of one string; 0 for the string itself."""
-    yield " ".join(words(value)), 0
-    seen = set()
+    whole = " ".join(words(value))
+    yield whole, 0
+    seen = {whole}
     for alias, penalty in _shorter(kind, value):
         joined = " ".join(words(alias))
         if len(joined) >= _LETTERS and joined not in seen and not joined.isdigit():
@@ -71,9 +72,7 @@ def _shorter(kind: str, value: str) -> Iterator[tuple[str, int]]:
         if kind == "lab":
             yield from _turned(text)
     elif kind == "dx":
-        plain = _VAGUE.sub("", text)
-        if plain != text:
-            yield plain, 1
+        yield from title_aliases(text)
     elif kind == "organism":
         yield re.sub(r"\b(?:species|sp|group|complex|presumptive identification)\b", "", text), 2
 
@@ -95,6 +94,9 @@ def _medicine(text: str) -> Iterator[tuple[str, int]]:
             left.append(word)
     if left:
         yield " ".join(left), max(1, cost)
+    combined = _COMBINED.match(bare.strip())
+    if combined:  # "acetaminophen-oxycodone"
+        yield f"{combined[2]} {combined[1]}", max(1, penalty)
 
 
 def _qualifies(part: str) -> bool:

@@ -50,6 +50,8 @@ _STEMS = {
 }
 _WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
 
+_SPOKEN_OF = frozenset({"insurance", "language", "marital"})
+
 _UNIT = frozenset({"careunit", "unit", "ward", "department", "service", "icu", "floor"})
 _INTO = frozenset({"in", "at", "to", "into", "from", "through", "of", "the", "on", "via"})
 _PEOPLE = frozenset(
@@ -66,7 +68,7 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     word = tokens[first].text
     if last - first > 1:
         # several words are a value nearly always; these types also need their subject named
-        return kind not in ("insurance", "language", "marital") or named(kind, folded)
+        return kind not in _SPOKEN_OF or named(kind, folded)
     if kind == "careunit":
         return _careunit(word, tokens, first, last, folded)
     if kind == "lab" and (len(word) == 1 or word.startswith("other")):
@@ -106,6 +108,33 @@ def short_name_allowed(kind: str, tokens: list[Token], first: int, last: int, fo
         # "last k of patient 10018081", "k for ..."
         return named(kind, folded) or after in ("of", "for", "in", "on", "") or before == "last"
     return named(kind, folded) or before in _SUBJECT_BEFORE
+
+
+_SUBJECT = frozenset({"with", "of", "for", "had", "has", "have", "having", "on", "his", "her"})
+_SUBJECT |= {
+    "last",
+    "latest",
+    "first",
+    "highest",
+    "lowest",
+    "peak",
+    "mean",
+    "average",
+    "max",
+    "min",
+}
+
+
+def ordinary_word_allowed(
+    kind: str, tokens: list[Token], first: int, last: int, folded: str
+) -> bool:
+    """Whether an ordinary word ("shock", "map") may be a value: where its type is spoken of."""
+    if not allowed(kind, tokens, first, last, folded):
+        return False
+    before = tokens[first - 1].text if first else ""
+    if kind in ("dx", "drug", "lab", "vital", "intake", "proc"):
+        return before in _SUBJECT or (kind in _WORDS and named(kind, folded))
+    return named(kind, folded)
 
 
 def _patient_follows(tokens: list[Token], last: int) -> bool:

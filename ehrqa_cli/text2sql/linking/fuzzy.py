@@ -6,32 +6,39 @@ What could be several is reported as ambiguous, a known drug or lab that occurs 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import ValueIndex
-from ehrqa_cli.text2sql.linking.aliases import aliases, words
-from ehrqa_cli.text2sql.linking.context import COMMON, allowed, named, short_name_allowed
+from ehrqa_cli.text2sql.linking.aliases import HEAD, words
+from ehrqa_cli.text2sql.linking.context import (
+    COMMON,
+    allowed,
+    named,
+    ordinary_word_allowed,
+    short_name_allowed,
+)
+from ehrqa_cli.text2sql.linking.english import ENGLISH_WORDS, ORDINARY
 from ehrqa_cli.text2sql.linking.exact import singulars
+from ehrqa_cli.text2sql.linking.names import KINDS, Meaning, Name, Names
 from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
+from ehrqa_cli.text2sql.linking.spelling import SHORTEST, Spelling
+from ehrqa_cli.text2sql.linking.synonyms import vocabulary
 from ehrqa_cli.text2sql.linking.tokens import Token
 
-_DATA = Path(__file__).with_name("synonyms.tsv")
-_KINDS = (
-    "drug", "lab", "dx", "proc", "vital", "specimen", "mtest", "organism", "intake", "output",
-    "careunit", "dischloc", "admloc", "route",
-)  # fmt: skip
-# a synonym for the type named first is meant where nothing in the question decides
-_RANK = {kind: place for place, kind in enumerate(_KINDS)}
-# known to be a drug or a lab: its absence from the database is worth saying
-_REPORTED = frozenset({"drug", "lab"})
+_RANK = {kind: place for place, kind in enumerate(KINDS)}
+_PLACES = frozenset({"admloc", "admtype", "dischloc"})
 _ENDINGS = frozenset(".?!;:")
 _LONGEST = 12
 _LONG_QUESTION = 300  # tokens; longer texts are linked exactly only, for the rest takes long
-_SPELT = 5  # letters below which a misspelling is not told from another word
+_PER_EDIT = 0.4  # quality lost for a name that is misspelt throughout
+# a drug given continuously, in intensive care: an intake, where the database has it
+_INFUSED = re.compile(
+    r"\b(?:infus\w*|drips?|gtts?|inputs?|intakes?|titrat\w*|pressors?|bolus\w*|icu intake)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -43,70 +50,16 @@ class Unresolved:
     kind: str
 
 
-@dataclass(frozen=True)
-class _Name:
-    value: str
-    penalty: int
-
-
 class FuzzyFinder:
     """Finds names of the database's values that are not spelt as the database spells them."""
 
     def __init__(self, index: ValueIndex, everyday: Iterable[tuple[str, str, str]] = ()) -> None:
-        self._names: dict[str, dict[str, list[_Name]]] = {}
-        for kind in _KINDS:
-            for value in index.strings.get(kind, ()):
-                for alias, penalty in aliases(kind, value):
-                    self._add(kind, alias, value, penalty)
-        self._missing: dict[str, str] = {}
-        self._curate()
-        for kind, name, value in everyday:
-            self._add(kind, " ".join(words(name)), value, 0)
+        self._names = Names(index, everyday)
         self._first = {name.split(" ", 1)[0] for name in self._names}
-        self._first.update(name.split(" ", 1)[0] for name in self._missing)
 
-    def _add(self, kind: str, alias: str, value: str, penalty: int) -> None:
-        names = self._names.setdefault(alias, {}).setdefault(kind, [])
-        if all(name.value != value for name in names):
-            names.append(_Name(value, penalty))
-
-    def _curate(self) -> None:
-        resolved: list[tuple[str, str, list[str]]] = []
-        for kind, phrases, targets in _curated():
-            values = self._targets(kind, targets)
-            for phrase in phrases:
-                resolved.append((kind, " ".join(words(phrase)), values))
-        for kind, phrase, values in resolved:
-            if self._best(kind, phrase) is not None:
-                continue
-            if not values:
-                if kind in _REPORTED and phrase not in self._names:
-                    self._missing.setdefault(phrase, kind)
-                continue
-            for value in values:
-                self._add(kind, phrase, value, 0)
-
-    def _targets(self, kind: str, targets: list[str]) -> list[str]:
-        """The values meant: the first target that exists; for diagnoses all of them."""
-        found: list[str] = []
-        for target in targets:
-            # what is given in the ICU is an intake, not a prescription
-            for other in (kind, "intake") if kind == "drug" else (kind,):
-                name = self._best(other, " ".join(words(target)))
-                if name is not None and other == kind and name.value not in found:
-                    found.append(name.value)
-            if found and kind != "dx":
-                break
-        return found
-
-    def _best(self, kind: str, alias: str) -> _Name | None:
-        """The one plainest value of that name, or None for none or several."""
-        names = self._names.get(alias, {}).get(kind, ())
-        if not names:
-            return None
-        least = min(name.penalty for name in names)
-        plainest = [name for name in names if name.penalty == least]
-        return plainest[0] if len(plainest) == 1 else None
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling(self._names, vocabulary() | ENGLISH_WORDS)
 
     def find(
         self, folded: str, tokens: list[Token], links: list[Link]
@@ -141,56 +94,59 @@ class FuzzyFinder:
     ) -> Link | Unresolved | None:
         start, end = run[0].start, run[-1].end
         for phrase in _readings([token.text for token in run]):
-            kinds = self._names.get(phrase, {})
+            kinds = self._names.kinds(phrase)
             if kinds:
-                choice = self._choose(phrase, kinds, tokens, low, high, folded)
+                choice = self._choose(phrase, tokens, low, high, folded)
                 if isinstance(choice, str):
                     if _touches(start, end, links):
                         return None
                     return Unresolved(start, end, choice)
                 if choice is not None:
-                    kind, name = choice
-                    if _keeps(kind, name.value, start, end, folded, links):
+                    types, meaning = choice
+                    if _keeps(types, meaning.value, start, end, folded, links):
                         return None
-                    quality = round(max(0.7, 0.98 - 0.05 * name.penalty), 3)
-                    return Link(start, end, (kind,), name.value, "synonym", quality)
-            missing = self._missing.get(phrase)
-            if missing and len(phrase) >= _SPELT and not _touches(start, end, links):
+                    how = "chosen" if meaning.chosen else "alias"
+                    return Link(start, end, types, meaning.value, how, meaning.quality)
+            missing = self._names.missing.get(phrase)
+            if missing and len(phrase) >= SHORTEST and not _touches(start, end, links):
                 return Unresolved(start, end, missing)
         return None
 
     def _choose(
-        self,
-        phrase: str,
-        kinds: dict[str, list[_Name]],
-        tokens: list[Token],
-        low: int,
-        high: int,
-        folded: str,
-    ) -> tuple[str, _Name] | str | None:
-        """The type and value meant, "ambiguous", or None where the context speaks against all."""
+        self, phrase: str, tokens: list[Token], low: int, high: int, folded: str
+    ) -> tuple[tuple[str, ...], Meaning] | str | None:
+        """The types and value meant, "ambiguous", or None where the context speaks against all."""
+        kinds = self._names.kinds(phrase)
         possible = [
             kind
-            for kind in kinds
+            for kind, names in kinds.items()
             if phrase not in QUESTION_WORDS
-            and self._in_place(kind, phrase, kinds[kind])(kind, tokens, low, high, folded)
+            and _in_place(kind, phrase, names)(kind, tokens, low, high, folded)
+            and (named(kind, folded) or not _needs_naming(kind, names))
         ]
         if not possible:
             return None
+        if "drug" in possible and "intake" in possible:
+            possible, types = self._given(phrase, possible, folded)
+        else:
+            types = ()
         penalty = {kind: min(name.penalty for name in kinds[kind]) for kind in possible}
         kind = min(possible, key=lambda kind: (not named(kind, folded), penalty[kind], _RANK[kind]))
-        name = self._best(kind, phrase)
-        return (kind, name) if name is not None else "ambiguous"
+        meaning = self._names.meaning(kind, phrase)
+        if meaning is None:
+            return "ambiguous"
+        return (types if kind in types else (kind,)), meaning
 
-    @staticmethod
-    def _in_place(kind: str, phrase: str, names: list[_Name]) -> Callable[..., bool]:
-        """The rule of place: one- and two-letter names of ours have a stricter one."""
-        own = any(" ".join(words(name.value)) == phrase for name in names)
-        return allowed if own or len(phrase) > 2 or kind == "route" else short_name_allowed
-
-    @cached_property
-    def _spellings(self) -> list[str]:
-        return [name for name in (*self._names, *self._missing) if len(name) >= _SPELT]
+    def _given(
+        self, phrase: str, possible: list[str], folded: str
+    ) -> tuple[list[str], tuple[str, ...]]:
+        """Prescribed or infused? Either where both have the one name; else as the words say."""
+        prescribed = self._names.meaning("drug", phrase)
+        infused = self._names.meaning("intake", phrase)
+        if prescribed and infused and prescribed.value == infused.value:
+            return [kind for kind in possible if kind != "intake"], ("drug", "intake")
+        left = "drug" if infused and _INFUSED.search(folded) else "intake"
+        return [kind for kind in possible if kind != left], ()
 
     def _misspelt(
         self, folded: str, tokens: list[Token], taken: list[tuple[int, int]]
@@ -199,55 +155,40 @@ class FuzzyFinder:
             start, end = tokens[first].start, tokens[last - 1].end
             if any(start < stop and begin < end for begin, stop in taken):
                 continue
-            text = " ".join(words(folded[start:end]))
-            spelling, distance = self._nearest(text)
-            if spelling is None:
+            found = self._spelling.nearest(" ".join(words(folded[start:end])))
+            if found is None:
                 continue
-            kinds = self._names.get(spelling)
-            if kinds is None:
+            name, edits = found
+            if name in self._names.missing:
                 taken.append((start, end))
-                yield Unresolved(start, end, self._missing[spelling])
+                yield Unresolved(start, end, self._names.missing[name])
                 continue
-            choice = self._choose(spelling, kinds, tokens, first, last, folded)
+            choice = self._choose(name, tokens, first, last, folded)
             if isinstance(choice, str):
                 taken.append((start, end))
                 yield Unresolved(start, end, choice)
             elif choice is not None:
                 taken.append((start, end))
-                quality = round(0.95 * (1 - distance / len(spelling)), 3)
-                yield Link(start, end, (choice[0],), choice[1].value, "fuzzy", quality)
-
-    def _nearest(self, text: str) -> tuple[str | None, int]:
-        from rapidfuzz import process
-        from rapidfuzz.distance import OSA
-
-        allowed_edits = _edits(text)
-        if not allowed_edits:
-            return None, 0
-        found = process.extract(
-            text,
-            self._spellings,
-            scorer=OSA.distance,
-            score_cutoff=allowed_edits,
-            limit=2,
-        )
-        if not found or found[0][1] == 0 or found[0][0][0] != text[0]:
-            return None, 0
-        if len(found) > 1 and found[0][1] == found[1][1]:
-            return None, 0  # two are as near: neither is clearly meant
-        spelling, edits = found[0][0], int(found[0][1])
-        if _digits(text) != _digits(spelling):
-            return None, 0
-        if edits > 1 and text[:-3] == spelling[: len(text) - 3]:
-            return None, 0  # another ending makes another word: mediastinum, mediastinal
-        return spelling, edits
+                types, meaning = choice
+                quality = round(meaning.quality - _PER_EDIT * edits / len(name), 3)
+                yield Link(start, end, types, meaning.value, "spelling", quality)
 
 
-def _curated() -> Iterator[tuple[str, list[str], list[str]]]:
-    for line in _DATA.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            kind, phrases, targets = line.split("\t")
-            yield kind, phrases.split("|"), targets.split("|")
+def _needs_naming(kind: str, names: list[Name]) -> bool:
+    """Whether the question must speak of the type: a place is of arrival or of departure."""
+    return kind in _PLACES or min(name.penalty for name in names) >= HEAD
+
+
+def _in_place(kind: str, phrase: str, names: list[Name]) -> Callable[..., bool]:
+    """The rule of place: short names of ours and ordinary words have stricter ones."""
+    if kind == "route":
+        return allowed
+    if phrase in ORDINARY:
+        return ordinary_word_allowed
+    if len(phrase) > 2:
+        return allowed
+    own = any(" ".join(words(name.value)) == phrase for name in names)
+    return allowed if own else short_name_allowed
 
 
 def _readings(texts: list[str]) -> list[str]:
@@ -287,7 +228,9 @@ def _touches(start: int, end: int, links: list[Link]) -> bool:
     return any(start < link.end and link.start < end for link in links)
 
 
-def _keeps(kind: str, value: str, start: int, end: int, folded: str, links: list[Link]) -> bool:
+def _keeps(
+    types: tuple[str, ...], value: str, start: int, end: int, folded: str, links: list[Link]
+) -> bool:
     """Whether what is linked there already is the better reading."""
     for link in links:
         if link.how == "dictionary" or not _touches(start, end, [link]):
@@ -297,7 +240,9 @@ def _keeps(kind: str, value: str, start: int, end: int, folded: str, links: list
         if (link.start, link.end) == (start, end):
             if link.how not in ("exact", "synonym"):
                 return True
-            return any(named(known, folded) for known in link.types) or not named(kind, folded)
+            return any(named(known, folded) for known in link.types) or not any(
+                named(kind, folded) for kind in types
+            )
     return False
 
 
@@ -321,16 +266,3 @@ def _candidates(tokens: list[Token], taken: list[tuple[int, int]]) -> list[tuple
 
 def _ordinary(word: str) -> bool:
     return len(word) < 3 or word in QUESTION_WORDS or word in COMMON
-
-
-def _edits(text: str) -> int:
-    length = len(text)
-    if length < _SPELT:
-        return 0
-    if length < 9:
-        return 1
-    return 2 if length < 16 else 3
-
-
-def _digits(text: str) -> str:
-    return "".join(c for c in text if c.isdigit())

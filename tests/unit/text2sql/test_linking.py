@@ -256,23 +256,23 @@ def test_long_questions_are_linked_all_the_same(linker: Linker, unit: str) -> No
 @pytest.mark.parametrize(
     ("text", "how", "expected"),
     [
-        ("tylenol given", "synonym", ("drug", "acetaminophen")),
-        ("on Spiriva", "synonym", ("drug", "tiotropium bromide")),
-        ("fentanyl orders", "synonym", ("drug", "fentanyl citrate")),
-        ("ibuprofin orders", "fuzzy", ("drug", "ibuprofen")),
-        ("last Hgb", "synonym", ("lab", "hemoglobin")),
-        ("last K of 77", "synonym", ("lab", "potassium, whole blood")),
-        ("urine creatinine", "synonym", ("lab", "creatinine, urine")),
-        ("peak ALT", "synonym", ("lab", "alanine aminotransferase (alt)")),
-        ("total bilirubin", "synonym", ("lab", "bilirubin, total")),
-        ("platelets below normal", "synonym", ("lab", "platelet count")),
+        ("tylenol given", "alias", ("drug", "acetaminophen")),
+        ("on Spiriva", "alias", ("drug", "tiotropium bromide")),
+        ("fentanyl orders", "alias", ("drug", "fentanyl citrate")),
+        ("ibuprofin orders", "spelling", ("drug", "ibuprofen")),
+        ("last Hgb", "alias", ("lab", "hemoglobin")),
+        ("last K of 77", "alias", ("lab", "potassium, whole blood")),
+        ("urine creatinine", "alias", ("lab", "creatinine, urine")),
+        ("peak ALT", "alias", ("lab", "alanine aminotransferase (alt)")),
+        ("total bilirubin", "alias", ("lab", "bilirubin, total")),
+        ("platelets below normal", "alias", ("lab", "platelet count")),
         (
             "acute kidney failure unspecified",
-            "synonym",
+            "alias",
             ("dx", "acute kidney failure, unspecified"),
         ),
-        ("diagnosed with AKI", "synonym", ("dx", "acute kidney failure, unspecified")),
-        ("stayed in the tsicu", "synonym", ("careunit", "trauma sicu (tsicu)")),
+        ("diagnosed with AKI", "alias", ("dx", "acute kidney failure, unspecified")),
+        ("stayed in the tsicu", "alias", ("careunit", "trauma sicu (tsicu)")),
     ],
 )
 def test_peoples_own_words(
@@ -287,8 +287,10 @@ def test_peoples_own_words(
 
 def test_what_could_be_several_or_is_nowhere_is_not_guessed(linker: Linker) -> None:
     linked = linker.link("patients with htn on Xarelto, 40 mg")
-    assert facts(linked) == [("num", 40)]
-    assert linked.unknown == (("ambiguous", "htn"), ("drug", "xarelto"))
+    # of two titles of one diagnosis the one for coding it unspecified, and that with doubt
+    assert facts(linked) == [("dx", "unspecified essential hypertension"), ("num", 40)]
+    assert linked.links[0].how == "chosen" and linked.links[0].quality == 0.8
+    assert linked.unknown == (("drug", "xarelto"),)
 
 
 def test_odd_input_never_breaks_the_offsets(linker: Linker) -> None:
