@@ -133,6 +133,8 @@ _INTRODUCED = (
     "i'm covering {}.", "please look at {}.", "open {}.", "in {},", "case: {}.",
     "in the case of {}:",
 )  # fmt: skip
+_NAMED_LAST = ("? {}", " ({})", " - {}", ", {}", "? this is {}", "? (it's {})", ", that's {}",
+               "; {}", "? asking about {}")  # fmt: skip
 _CALLED = ("patient {}", "patient {}", "patient {}", "{}", "{}", "pt {}", "subject {}",
            "patient no. {}", "the patient {}", "our patient {}", "patient id {}")  # fmt: skip
 _OBJECT_BEFORE = re.compile(
@@ -149,15 +151,7 @@ _NOUNS = ("the patient", "this patient", "the pt", "this individual", "this pers
 
 def render(words: Words, rng: random.Random, noise: float = 1.0) -> str:
     """The question as typed. ``noise`` scales how often anything but tidying happens."""
-    values = [text for text, fixed in words if fixed]
-    marks = iter(range(len(values)))
-    text = ""
-    for piece, fixed in words:
-        if fixed:
-            number = next(marks)
-            text += chr(_MARK + number) if piece.strip() else piece
-        else:
-            text += piece
+    text, values = _marked(words)
     text = _reworded(text, values, rng, noise)
     text = _framed(text, values, rng, noise)
     roll = rng.random()
@@ -168,12 +162,41 @@ def render(words: Words, rng: random.Random, noise: float = 1.0) -> str:
     return text[:1].upper() + text[1:]
 
 
+def without_patient(words: Words, rng: random.Random) -> Words | None:
+    """The words with a pronoun for the one patient that they name. None when they name none,
+    several, or one in a place where no pronoun reads well."""
+    text, values = _marked(words)
+    text = tidy(text)
+    match = _one_patient(text, values)
+    if match is None:
+        return None
+    pronoun = _pronoun(text[: match.start()], match["own"] is not None, rng)
+    if pronoun is None:
+        return None
+    text = text[: match.start()] + pronoun + text[match.end() :]
+    parts = re.split(f"({_MARKS})", text)
+    return [(values[ord(p) - _MARK], True) if re.match(_MARKS, p) else (p, False) for p in parts]
+
+
 def tidy(text: str) -> str:
     """One space between words, none before a stop, no comma left without company."""
     text = _SPACES.sub(" ", text)
     text = _BEFORE_STOP.sub(r"\1", text)
     text = _DOUBLE.sub(",", text)
     return _TRAILING.sub("", _LEADING.sub("", text))
+
+
+def _marked(words: Words) -> tuple[str, list[str]]:
+    """The text with a mark for every value, and the values."""
+    text = ""
+    values: list[str] = []
+    for piece, fixed in words:
+        if fixed and piece.strip():
+            text += chr(_MARK + len(values))
+            values.append(piece)
+        else:
+            text += piece
+    return text, values
 
 
 def _fill(text: str, values: list[str]) -> str:
@@ -216,28 +239,36 @@ def _framed(text: str, values: list[str], rng: random.Random, noise: float) -> s
     return _ending(_fill(text, values), asks, rng, noise)
 
 
-def _introduce(text: str, values: list[str], rng: random.Random) -> str:
-    """The one patient of a question named before it, and a pronoun in the question. As it is
-    when the question names none or several, or begins with the patient already."""
+def _one_patient(text: str, values: list[str]) -> re.Match[str] | None:
+    """Where the one patient of a question is named, unless a pronoun could not stand there."""
     found = [
         match
         for match in _PERSON.finditer(text)
         if _PATIENT_ID.fullmatch(values[ord(match["who"]) - _MARK])
     ]
     if len(found) != 1:
-        return text
-    match = found[0]
-    before, after = text[: match.start()], text[match.end() :]
+        return None
+    before = text[: found[0].start()]
     if before.endswith((", ", ": ", "- ", "# ")) or _OF_IMAGE.search(before):
+        return None
+    return found[0] if before or found[0]["own"] else None
+
+
+def _introduce(text: str, values: list[str], rng: random.Random) -> str:
+    """The one patient of a question named before it, or after it, and a pronoun in the question;
+    the text as it is where that does not go."""
+    match = _one_patient(text, values)
+    if match is None:
         return text
-    if not before and not match["own"]:
-        return text
+    before, after = text[: match.start()], text[match.end() :]
     pronoun = _pronoun(before, match["own"] is not None, rng)
     if pronoun is None:
         return text
     called = rng.choice(_CALLED).format(match["who"])
-    lead = rng.choice(_INTRODUCED).format(called)
     question = f"{before}{pronoun}{after}"
+    if rng.random() < 0.2:
+        return question + rng.choice(_NAMED_LAST).format(called)
+    lead = rng.choice(_INTRODUCED).format(called)
     if lead.endswith("."):
         question = question[:1].upper() + question[1:]
     return f"{lead} {question}"
