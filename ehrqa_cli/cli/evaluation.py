@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.eval_abstention import abstention
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 BENCHMARKS = {
@@ -79,3 +80,6 @@ def ehrsql(**flags: Any) -> int:
     else:
         output.write(report.as_table().rstrip("\n") + "\n")
     return 0
+
+
+evaluation.add_command(abstention)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LEXEMES = 96
+BEAMS = 5
 ABSTAIN = "abstain"
 
 
@@ -106,9 +107,14 @@ class Choices:
         self.allowed_entropy = float(-(shares * np.log(shares)).sum())
         self.found = self.logprobs[where]
 
-    def best(self, n: int) -> list[Step]:
-        """The ``n`` most probable allowed lexemes, best first."""
-        order = (-self.found).argsort(kind="stable")[:n]
+    def best(self, n: int, banned: frozenset[str] = frozenset()) -> list[Step]:
+        """The ``n`` most probable allowed lexemes that are not ``banned``, best first.
+
+        Banning changes what is written and no number: entropies and the removed mass stay those
+        of the grammar, so that signals of runs with and without it can be compared.
+        """
+        order = (-self.found).argsort(kind="stable")
+        order = [i for i in order if self.lexemes[i] not in banned][:n]
         return [
             Step(
                 self.lexemes[i],
@@ -135,14 +141,16 @@ def greedy(
     machine: Machine,
     ids: Mapping[str, int],
     tick: Callable[[str], None],
+    banned: frozenset[str] = frozenset(),
 ) -> Written:
-    """The most probable allowed lexeme at each step. ``tick`` sees each and may raise."""
+    """The most probable allowed lexeme at each step. ``tick`` sees each and may raise;
+    ``banned`` lexemes are never written."""
     logits = model.prompt(prompt)
     steps: list[Step] = []
     p_abstain = 0.0
     while len(steps) < MAX_LEXEMES:
         choices = Choices(logits, machine, ids)
-        best = choices.best(1)
+        best = choices.best(1, banned)
         if not steps:
             p_abstain = choices.probability(ABSTAIN)
         if not best:
@@ -175,10 +183,12 @@ def beam(
     machine: Machine,
     ids: Mapping[str, int],
     tick: Callable[[str], None],
-    width: int = 5,
+    banned: frozenset[str] = frozenset(),
+    width: int = BEAMS,
 ) -> list[Written]:
-    """Beam search (batched: all beams in one call); finished forms, best mean log-probability
-    first. Empty when none finished."""
+    """Beam search of size ``width``, all beams in one call a step, ended when ``width`` forms are
+    finished; finished forms, best mean log-probability first (the score of Yang et al. 2024,
+    appendix B). Empty when none finished. ``banned`` lexemes are never written."""
     logits = model.prompt(prompt)
     p_abstain = Choices(logits, machine, ids).probability(ABSTAIN)
     live = [_Beam(Written((), False, p_abstain), machine, logits, 0)]
@@ -188,7 +198,7 @@ def beam(
         options = [
             (old.total + step.logprob, old, step)
             for old in live
-            for step in Choices(old.logits, old.machine, ids).best(width)
+            for step in Choices(old.logits, old.machine, ids).best(width, banned)
         ]
         options.sort(key=lambda o: -o[0])
         chosen: list[tuple[_Beam, Step]] = []

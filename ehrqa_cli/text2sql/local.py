@@ -50,12 +50,16 @@ class LocalModel(Text2Sql):
 
     ``method``: ``greedy``, or ``beam`` (width 5, length-normalised). A declined question gives
     one Query with the logical form ``abstain``, so that its scores are there to read.
+    ``may_abstain`` False forbids that form: a query is written whatever the model thinks, as by
+    one trained on answerable questions only (evaluation of abstention signals).
     Raises ModelError for a missing, corrupt or failing model, Cancelled after ``cancel()``.
     """
 
     name: ClassVar[str] = "local"
 
-    def __init__(self, path: Path, threads: int = 2, method: str = "greedy") -> None:
+    def __init__(
+        self, path: Path, threads: int = 2, method: str = "greedy", may_abstain: bool = True
+    ) -> None:
         if method not in METHODS:
             raise ModelError(f"unknown decoding method {method!r}", f"one of {', '.join(METHODS)}")
         self.manifest = verify(path)
@@ -63,6 +67,7 @@ class LocalModel(Text2Sql):
 
         self._llama = Llama(path, threads)
         self.method = method
+        self._banned: frozenset[str] = frozenset() if may_abstain else frozenset({ABSTAIN})
         special = self._llama.special
         named = {w: lexeme_token(w) for w in (*LEXEMES, EOS)}
         # A lexeme that this model never learnt is simply not offered.
@@ -99,10 +104,11 @@ class LocalModel(Text2Sql):
             prompt = self.encode(question.text)
             types = [link.types for link in question.links[:MAX_REFS]]
             if self.method == "beam":
-                found = beam(self._llama, prompt, Machine(types), self._ids, tick)
+                found = beam(self._llama, prompt, Machine(types), self._ids, tick, self._banned)
                 if found:
                     return [_query(w) for w in found]
-            return [_query(greedy(self._llama, prompt, Machine(types), self._ids, tick))]
+            machine = Machine(types)
+            return [_query(greedy(self._llama, prompt, machine, self._ids, tick, self._banned))]
 
     def cancel(self) -> None:
         """End the running ``generate`` before its next token; it raises Cancelled there."""
@@ -119,12 +125,13 @@ class LocalModel(Text2Sql):
             return "unknown"
 
     def provenance(self) -> Mapping[str, str]:
-        return {
+        told = {
             "model": str(self.manifest["file"]),
             "sha256": str(self.manifest["sha256"]),
             "method": self.method,
             "llama_cpp_python": self._runtime,
         }
+        return told | {"may_abstain": "no"} if self._banned else told
 
     def close(self) -> None:
         """Free the model's memory."""

@@ -141,3 +141,37 @@ def test_beam_finds_what_greedy_misses() -> None:
     assert found[0].mean_logprob >= first.mean_logprob
     for written in found:
         parse(" ".join(written.lexemes))
+
+
+def test_a_banned_lexeme_is_never_written_and_changes_no_number() -> None:
+    wishes = {**WISHES, (): {"abstain": 9.0, "value": 6.0}}
+    banned = frozenset({"abstain"})
+    written = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, banned)
+    assert written.lexemes[0] == "value" and written.complete
+    declined = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert declined.lexemes == ("abstain",)
+    same = ("p_abstain", "first_entropy")
+    scores, free = written.scores(), declined.scores()
+    assert [scores[k] for k in same] == [free[k] for k in same]
+    assert written.steps[0].removed == declined.steps[0].removed
+    assert written.steps[0].allowed_entropy == declined.steps[0].allowed_entropy
+    found = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, banned)
+    assert found and all("abstain" not in w.lexemes for w in found)
+    free_beam = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert free_beam[0].lexemes == ("abstain",)
+
+
+def test_all_beams_of_a_step_are_decoded_in_one_call() -> None:
+    calls: list[int] = []
+
+    class Counting(Fake):
+        def decode(
+            self, entries: Sequence[tuple[int, int, int, bool]]
+        ) -> list[NDArray[np.float32]]:
+            calls.append(len(entries))
+            assert len({sequence for _, _, sequence, _ in entries}) == len(entries)
+            return super().decode(entries)
+
+    found = beam(Counting(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    assert max(calls) > 1 and max(calls) <= 5
+    assert len(calls) <= max(len(w.steps) for w in found) + 1

@@ -1,0 +1,165 @@
+"""Risk-coverage and calibration plots as PNG, by matplotlib (an extra: ``pip install
+'ehrqa_cli[eval]'``), without a display."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.calibration import Curve, brier, reliability, risk_coverage
+from ehrqa_cli.evaluate.records import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HOW_TO_GET_IT = "pip install 'ehrqa_cli[eval]' (matplotlib) to have plots drawn"
+COLUMNS = 3
+# A colour-blind safe palette (Okabe and Ito), then line styles, so that curves differ in both.
+_COLOURS = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7", "#999999")
+_STYLES = ("-", "--", "-.", ":")
+
+# (confidences told, which are right)
+Told = tuple[Sequence[float], Sequence[bool]]
+
+
+def available() -> bool:
+    """Is matplotlib installed?"""
+    return find_spec("matplotlib") is not None
+
+
+def draw_risk_coverage(
+    panels: Mapping[str, Mapping[str, Curve]], path: Path, title: str, goal: float | None = None
+) -> None:
+    """One panel a name, one curve a signal. ``goal`` draws the accepted risk (per cent)."""
+    figure, axes = _panels(len(panels), title)
+    highest = max((max(c.risk, default=0) for p in panels.values() for c in p.values()), default=1)
+    for axis, (name, curves) in zip(axes, panels.items(), strict=True):
+        for number, (label, curve) in enumerate(curves.items()):
+            axis.plot(
+                curve.coverage,
+                curve.risk,
+                label=label,
+                color=_COLOURS[number % len(_COLOURS)],
+                linestyle=_STYLES[number // 2 % len(_STYLES)],
+                marker="o" if len(curve.risk) < 4 else None,
+                drawstyle="steps-post",
+            )
+        if goal is not None:
+            axis.axhline(goal, color="#bbbbbb", linewidth=0.8, label=f"{goal:g}% wrong")
+        axis.set(title=name, xlim=(0, 100), ylim=(-0.02 * highest, 1.05 * highest or 1))
+        axis.set_xlabel("questions answered (% of all)")
+        axis.set_ylabel("wrong answers (% of answers)")
+        axis.legend(fontsize="x-small", loc="upper left")
+    _save(figure, path)
+
+
+def draw_calibration(panels: Mapping[str, Told], path: Path, title: str) -> None:
+    """Reliability diagrams: told confidence against the share that is right, with 95% intervals,
+    the number of answers at each point, and the Brier score."""
+    figure, axes = _panels(len(panels), title)
+    for axis, (name, (told, right)) in zip(axes, panels.items(), strict=True):
+        bins = reliability(told, right)
+        axis.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=0.8, label="perfectly calibrated")
+        axis.errorbar(
+            [b.told for b in bins],
+            [b.true for b in bins],
+            yerr=[[b.true - b.low for b in bins], [b.high - b.true for b in bins]],
+            fmt="o",
+            color=_COLOURS[4],
+            capsize=2,
+            label="answers of similar confidence (n), 95% interval",
+        )
+        for b in bins:
+            place = (-8, -3) if b.true > 0.5 else (8, -3)
+            side = "right" if b.true > 0.5 else "left"
+            axis.annotate(
+                str(b.n),
+                (b.told, b.true),
+                textcoords="offset points",
+                xytext=place,
+                ha=side,
+                fontsize=7,
+            )
+        score = brier(told, right)
+        shown = "-" if score is None else f"{score:.4f}"
+        axis.set(title=f"{name}\nn = {len(told)}, Brier score {shown}")
+        axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.05))
+        axis.set_xlabel("confidence told (probability)")
+        axis.set_ylabel("answers that are right (share)")
+        axis.legend(fontsize="x-small", loc="lower right")
+    _save(figure, path)
+
+
+def draw_run(records: Sequence[Record], out: Path, title: str) -> list[Path]:
+    """``risk_coverage.png`` and ``calibration.png`` of an evaluation's records, into ``out``;
+    those that its scores allow. The order of answers is that of their confidence, then of their
+    entropy. What the program declined has no answer to judge: the curve ends before it."""
+    answered = [r for r in records if r.status == "answered"]
+    drawn: list[Path] = []
+    doubts = {
+        "confidence": [_by_confidence(r) for r in answered],
+        "maximum entropy": [r.scores.get("max_entropy") for r in answered],
+        "mean log-probability": [_negative(r.scores.get("mean_logprob")) for r in answered],
+    }
+    right = [r.correct for r in answered]
+    curves = {
+        name: risk_coverage([d for d in doubt if d is not None], right, len(records))
+        for name, doubt in doubts.items()
+        if answered and None not in doubt
+    }
+    if curves:
+        path = out / "risk_coverage.png"
+        name = f"{len(records)} questions, {len(answered)} answered"
+        draw_risk_coverage({name: curves}, path, title)
+        drawn.append(path)
+    told = [(r.confidence, r.correct) for r in answered if r.confidence is not None]
+    if told:
+        path = out / "calibration.png"
+        panel = ([p for p, _ in told], [good for _, good in told])
+        draw_calibration({"answers given": panel}, path, title)
+        drawn.append(path)
+    return drawn
+
+
+def _by_confidence(record: Record) -> float | None:
+    # Calibration gives many answers the same confidence; entropy orders those.
+    if record.confidence is None:
+        return None
+    return -record.confidence + 1e-9 * record.scores.get("max_entropy", 0.0)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    # Figure and the Agg canvas directly: pyplot would keep state and look for a display.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = min(count, COLUMNS)
+    down = -(-count // across)
+    figure = Figure(
+        figsize=(max(5.2 * across, 6.4), 4.4 * down + 0.5), layout="constrained", dpi=110
+    )
+    FigureCanvasAgg(figure)
+    figure.suptitle(fill(title, 90 * across), fontsize=9)
+    grid: Any = figure.subplots(down, across, squeeze=False)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
+        spare.set_visible(False)
+    return figure, axes[:count]
+
+
+def _save(figure: Figure, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # No date and no version inside: the same figures give the same bytes.
+        figure.savefig(path, metadata={"Software": None})
+    except OSError as error:
+        raise EvaluationError(f"cannot write {path}: {error.strerror}", "check the path") from None
