@@ -164,6 +164,28 @@ EVENTS: dict[str, EventPhrase] = {
         "(being discharged|a discharge) to (a |){dischloc@}",
     ),
 }
+# The events without an article: after "first", "with", "no".
+BARE = {
+    "dx": "(diagnosis of {dx@}|{dx@} diagnosis|{dx@})",
+    "proc": "{proc@}( procedure|)",
+    "rx": "(prescription (of|for) {drug@}|{drug@} (prescription|order)|order (of|for) {drug@})",
+    "rx_route": f"(prescription of {{drug@}}|{{drug@}} order) {_ANY_ROUTE}",
+    "lab": "{lab@} <labt>",
+    "lab_value": "{lab@} (value|level|result|) [cmp@] {lab_value@}",
+    "lab_abnormal": "abnormal {lab@} (value|result|)",
+    "lab_high": "(high|elevated) {lab@} (value|result|)",
+    "lab_low": "low {lab@} (value|result|)",
+    "vital_value": "{vital@} (reading|) [cmp@] {vital_value@}",
+    "specimen": "{specimen@} <culture>",
+    "mtest": "{mtest@} test",
+    "organism": "(culture (with|growing) {organism@}|{organism@} (culture|isolate))",
+    "intake": "{intake@} (intake|input)",
+    "careunit": "(stay in|transfer to) (the |){careunit@}",
+    "icustay": "ICU (stay|admission)",
+    "from": "admission (via|from|through) (the |){admloc@}",
+    "type": "{admtype@} admission",
+    "to": "discharge to (a |){dischloc@}",
+}
 EVENT_WEIGHTS = {
     "dx": 10, "proc": 8, "rx": 10, "rx_route": 3, "lab": 6, "lab_value": 5, "lab_abnormal": 2,
     "lab_high": 2, "lab_low": 2, "vital_value": 2, "specimen": 3, "mtest": 3, "organism": 3,

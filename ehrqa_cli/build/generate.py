@@ -22,13 +22,14 @@ from ehrqa_cli.build.times import Spoken
 from ehrqa_cli.build.vocabulary import Vocabulary, read_vocabulary
 from ehrqa_cli.build.wording import expand
 
-FAMILIES = ("table", "image", "image_table", "compose", "unanswerable")
+FAMILIES = ("table", "image", "image_table", "compose", "aggregate", "unanswerable")
 WEIGHTS: Mapping[str, float] = {
-    "table": 0.52,
-    "image": 0.13,
-    "image_table": 0.07,
-    "compose": 0.14,
-    "unanswerable": 0.14,
+    "table": 0.40,
+    "image": 0.11,
+    "image_table": 0.06,
+    "compose": 0.13,
+    "aggregate": 0.18,
+    "unanswerable": 0.12,
 }
 Drawn = dict[str, dict[str, Spoken]]
 _TRIES = 50
@@ -114,8 +115,11 @@ def generate(
 
 def _maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
     """What makes pairs of a family: its templates in turn, some of them made on the spot."""
+    from ehrqa_cli.build.aggregate import FAMILY, AggregateMaker
     from ehrqa_cli.build.images import ImageMaker
 
+    if family == FAMILY:
+        return _persistent(AggregateMaker(generator).make)
     if family in ("image", "image_table"):
         return ImageMaker(family.replace("_", "+"), generator.sampler, generator.rng).make
     templates = [t for t in generator.library.families.get(family, ()) if _usable(t, generator)]

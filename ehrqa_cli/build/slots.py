@@ -62,6 +62,12 @@ class SlotSampler:
             "op": self._comparison_of_two,
             "sort": self._sort,
             "gender": self._gender,
+            "agefrom": self._age_from,
+            "agerange": self._age_range,
+            "agelow": self._age_low,
+            "n_more": self._n_more,
+            "volume": self._volume,
+            "tvisit": self._one_visit,
             "dur": self._duration,
             "num": self._number,
             "year": self._year,
@@ -82,6 +88,10 @@ class SlotSampler:
         elif base == "vital_value":
             label = self.draw("vital" + number, context, drawn)[""].form.strip('"')
             drawn[name] = {"": self._vital_value(label)}
+        elif base == "agehigh":
+            low = int(self.draw("agelow" + number, context, drawn)[""].form)
+            high = str(low + self._rng.choice((5, 9, 10, 10, 15, 20, 20, 25, 30)))
+            drawn[name] = {"": Spoken(high, high)}
         elif base == "lab_value":
             label = self.draw("lab" + number, context, drawn)[""].form.strip('"')
             drawn[name] = {"": self._lab_value(label)}
@@ -116,7 +126,8 @@ class SlotSampler:
         text = self._rng.choice(VITALS[label])
         if self._rng.random() < 0.2:
             text = text.lower()
-        return {"": Spoken(text, quoted(label))}
+        again = self._rng.choice(VITALS[label])
+        return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}
 
     def _vital_value(self, label: str) -> Spoken:
         low, high = RANGES.get(label, (20, 150))
@@ -278,6 +289,41 @@ class SlotSampler:
     def _age_limit(self, _name: str) -> Mapping[str, Spoken]:
         age = str(self._rng.choice((18, 25, 30, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85)))
         return {"": Spoken(age, age)}
+
+    def _age_from(self, _name: str) -> Mapping[str, Spoken]:
+        age = self._rng.choice((18, 21, 40, 50, 55, 60, 65, 65, 70, 75, 80, 85))
+        text = self._rng.choice(
+            ("{} or older", "{} and older", "{} or above", "{} and over", "{}+", "{} or over",
+             "{} years or older", "{} years and older", "{} years old and above")
+        )  # fmt: skip
+        return {"": Spoken(text.format(age), f'"{age}+"')}
+
+    def _age_range(self, _name: str) -> Mapping[str, Spoken]:
+        low = self._rng.choice((18, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70))
+        high = low + self._rng.choice((4, 5, 9, 10, 10, 14, 15, 19, 20, 20, 25, 30))
+        text = self._rng.choice(
+            ("aged {} to {}", "aged {}-{}", "between the ages of {} and {}", "ages {} to {}",
+             "ages {}-{}", "aged between {} and {}", "in the age range {}-{}")
+        )  # fmt: skip
+        return {"": Spoken(text.format(low, high), f'"{low}-{high}"')}
+
+    def _age_low(self, _name: str) -> Mapping[str, Spoken]:
+        age = str(self._rng.choice((18, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70)))
+        return {"": Spoken(age, age)}
+
+    def _n_more(self, _name: str) -> Mapping[str, Spoken]:
+        rng = self._rng
+        n = rng.choice((1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 10, 10, 12, 15, 20, 25, 30, 50, 100))
+        text = NUMBERS[n] if n <= 10 and rng.random() < 0.45 else str(n)
+        return {"": Spoken(text, str(n))}
+
+    def _volume(self, _name: str) -> Mapping[str, Spoken]:
+        n = self._rng.choice((50, 100, 200, 250, 500, 750, 1000, 1000, 1500, 2000, 3000, 5000))
+        text = f"{n:,}" if self._rng.random() < 0.1 else str(n)
+        return {"": Spoken(text, str(n))}
+
+    def _one_visit(self, _name: str) -> Mapping[str, Spoken]:
+        return {"": self.times.visit(self._rng.choice(("first", "last", "last", "current")))}
 
     def _survival(self, _name: str) -> Mapping[str, Spoken]:
         rng = self._rng
