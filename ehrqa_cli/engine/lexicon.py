@@ -35,15 +35,25 @@ receiv* place* previous* treat* undergo* underw* perform* conduct* order* admini
 all whether seen charted logged noted
 ml mg mcg g kg lb lbs cm mm mmhg mmol meq dl l iu unit units percent bpm degrees celsius fahrenheit
 earlier medical typical* now refer* under expos* share* retriev* requir*
+wt pls plz thx thanks kindly whats who's where's how's gimme lemme wanna curious wonder* wondering
+hx w wo fu yo y o hadm subj rec req info answer* should would i'll we'd we're let's
+along alongside respective* together across overall among amongst amid regardless roughly
+approx* about exact precis* simply quick* briefly ask asking tell
+far date dates entire whole
+each every both either neither
+entr*
+yes/no true false bool* binary
 """
 
 # What each word of the grammar may be called. Words shared by several stand with each of them.
 LEXEMES: dict[str, str] = {
     # heads
-    "count": "count* number* total tally quantif* frequen* often amount",
-    "count_patients": "count* number* total tally unique distinct different amount",
-    "count_visits": "count* number* total tally unique distinct admi* amount",
+    "count": "count* number* total tally quantif* frequen* often amount size headcount volume",
+    "count_patients": "count* number* total tally unique distinct different amount headcount"
+    " cohort size",
+    "count_visits": "count* number* total tally unique distinct different admi* amount",
     "count_names": "count* number* total tally unique distinct different kinds amount",
+    "visits": "admi* hadm* hospitali* encounter* id ids identifier*",
     "time": "date* day hour* month* year* moment",
     "value": "amount* quantit* dose* dosage* volume* strength* cost* price* charge* weigh* heigh*",
     "name": "title identit*",
@@ -68,9 +78,37 @@ LEXEMES: dict[str, str] = {
     "sum": "total* sum number quantif* overall aggregate accumulat* add* amount* quantit* volume*"
     " combined whole",
     "avg": "avg average* mean amount* volume*",
+    "median": "median* middle midpoint",
     "max": "costliest priciest longest max* highest greatest most largest top peak"
     " upper amount* volume*",
     "min": "cheapest shortest nadir min* lowest least smallest lower bottom amount* volume*",
+    **{
+        f"{word}_length": f"{spoken} length* los long longer last* duration stay* day* hour* time"
+        for word, spoken in {
+            "avg": "avg average* mean typical*",
+            "max": "max* longest most",
+            "median": "median*",
+            "min": "min* shortest least",
+            "sum": "total* sum combined cumulative altogether",
+        }.items()
+    },
+    **{
+        f"{word}_age": f"{spoken} age* old year*"
+        for word, spoken in {
+            "avg": "avg average* mean",
+            "max": "max* oldest highest",
+            "min": "min* youngest lowest",
+        }.items()
+    },
+    **{
+        f"{word}_wait": f"{spoken} wait* delay* time between gap interval* day* hour* until"
+        " till after"
+        for word, spoken in {
+            "avg": "avg average* mean typical*",
+            "max": "max* longest",
+            "min": "min* shortest",
+        }.items()
+    },
     "avg_total": "average* mean total",
     "max_total": "max* highest greatest most largest total",
     "min_total": "min* lowest least smallest total",
@@ -86,33 +124,39 @@ LEXEMES: dict[str, str] = {
     "percentile": "percentile* rank*",
     "cost": "cost* price* pricing charge* expens* bill* pay* fee* much spend* purchas*",
     "expand": "stand* mean* abbrev* expand full acronym",
-    "patients": "id ids",
+    "patients": "id ids identifier* mrn mrns per by each",
     "place": "anatomic* location* where region* area*",
     "view": "view* projection position",
     "sex": "gender sex",
     # kinds
     "person": "gender sex birth* born dob alive living",
-    "admission": "admi* hospitali* enter* entry entered attend*",
-    "discharge": "discharg* sent leave* left depart* releas*",
-    "icustay": "icu icus intensive care unit* admi*",
+    "admission": "admi* hospitali* enter* entry entered attend* inpatient* episode* arriv* arrival*"
+    " came come presented hadm*",
+    "discharge": "discharg* sent leave* left depart* releas* dispo* going home d/c dc",
+    "icustay": "icu icus intensive care unit* admi* critical*",
     "transfer": "careunit* care unit* ward* transfer* moved admi* icu",
     "dx": "dx diagnos* disease* condition* illness* disorder* problem* suffer* affected",
     "proc": "procedure* proc procs surger* surgical operation* operated undergo* underw* perform*"
     " treatment* carried conduct*",
     "icu": "icu icus intensive care unit*",
-    "rx": "drug* rx meds med medic* prescri* pre ribed dose* order* administ* receiv*"
-    " treat* purchas*",
-    "lab": "lab* test* body count* amount* examin* level* order* conduct* perform* blood receiv*",
+    "rx": "drug* rx meds med medic* prescri* pre ribed dose* order* administ* receiv* script*"
+    " treat* purchas* pharm* agent* therap* start* written",
+    "lab": "lab* chem* value* serum plasma draw* drawn specimen* collect* test* body count*"
+    " amount* examin* level* order* conduct* perform* blood receiv*",
     "vital": "vital* sign* body blood pressure heart rate temperature saturation weight* height*"
     " weigh* respirat* bp spo mean systolic diastolic tall",
-    "intake": "medic* drug* dose* dosage* input* intake* fluid* infus* receiv* volume* amount*",
-    "output": "output* fluid* volume* amount* drain*",
-    "specimen": "specimen* examin* sample* culture* microb* test* swab*",
+    "intake": "drip* gtt* iv hung ran run running titrat* rate* amount* pump* transfus* fed"
+    " feed* medic* drug* dose* dosage* input* intake* fluid* infus* receiv* volume* amount*",
+    "output": "out put urine drained dump* made produc* excret* output* fluid* volume* amount*"
+    " drain*",
+    "specimen": "cx micro* sent send collect* specimen* examin* sample* culture* microb* test*"
+    " swab*",
     "mtest": "microb* test* culture* lab* perform* conduct* receiv*",
-    "organism": "organism* test* examin* body microb* bacteri* grow* grew culture*"
+    "organism": "grow* isolat* positive infect* bug* pathogen* culture* organism* test* examin*"
+    " body microb* bacteri* grow* grew culture*"
     " germ* detect* discover* found",
     "bill": "cost* bill* charge* expens* pay* paid price* spen* expenditure*",
-    "death": "die* dea* mortal* pass* dod",
+    "death": "die* dea* mortal* pass* dod decease* expire* demise* fatal*",
     "study": "study studies cxr x-ray* xray* radiograph* image* chest",
     "item": "abbrev* acronym stand*",
     "finding": "finding* sign* abnormal* anatom* disease* device* tube* line* lung*",
@@ -127,11 +171,12 @@ LEXEMES: dict[str, str] = {
     "highest": "longest highest max* greatest most largest peak",
     "lowest": "shortest nadir lowest min* least smallest",
     # relations and filters
-    "after": "after* follow* subsequent* later post since then receiv* next",
+    "after": "once start* after* follow* subsequent* later post since then receiv* next",
     "followed": "after* follow* subsequent* later then",
     "before": "before prior preced* previous* earlier",
-    "with": "same simultaneous* along together also with while concurrent*",
-    "without": "without not no never",
+    "with": "who that also having plus whose during same simultaneous* along together also with"
+    " while concurrent*",
+    "without": "without not no never lack* absen* neither nor didn't free minus except",
     "notfollowed": "without not no never after*",
     "involving": "involv*",
     "samevisit": "same",
@@ -140,7 +185,7 @@ LEXEMES: dict[str, str] = {
     "sametime": "same",
     "sameperiod": "same",
     "within": "day* month* year* hour* week*",
-    "current": "current* now present* still",
+    "current": "current* now present* still ongoing in-house inhouse right active*",
     "today": "today* day",
     "yesterday": "yesterday* day last",
     "this_year": "year*",
@@ -155,18 +200,44 @@ LEXEMES: dict[str, str] = {
     "aged": "age* old group year* elderly",
     "older": "age* old* above over year*",
     "younger": "age* young* below under year*",
-    "female": "female* women woman",
-    "male": "male* men man",
+    "female": "female* women woman girl* lady ladies gender sex",
+    "male": "male* men man boy* gentlem* gender sex",
     "over": "greater more above higher exceed* over larger",
     "under": "less lower below under smaller fewer",
     "atleast": "least more minimum",
     "atmost": "most less maximum",
-    "abnormal": "abnormal* out range outside",
-    "high": "high* above elevated",
-    "low": "low* below",
+    "abnormal": "abnormal* out range outside reference limit* flag* normal",
+    "high": "high* above elevated upper limit* reference range normal exceed*",
+    "low": "low* below lower limit* reference range normal decreas*",
     "peers": "same age group among compar* rank*",
     "times": "once twice thrice",
     "times_atleast": "once twice thrice least more",
+    "plus": "plus add* sum total combined together",
+    "ratio": "ratio* proportion* fraction* share* divid* per average* mean rate*",
+    "percent": "percent* % proportion* share* fraction* rate* portion",
+    "days_between": "day* between gap interval* elapse* pass* long time from until till to apart"
+    " later after before delay* lag* wait*",
+    "hours_between": "hour* between gap interval* elapse* pass* long time from until till to apart"
+    " later after before delay* lag* wait*",
+    "beside": "respective* each both versus vs compar* side",
+    "in_hours": "hour* hr hrs",
+    "also": "also plus along alongside respective* together including correspond*",
+    "by": "by per each every group* broken breakdown split stratif* across according respective*"
+    " distribut* separate*",
+    "most": "most highest largest greatest top max* common* frequen* leading biggest longest",
+    "least": "least lowest smallest fewest bottom min* shortest rare*",
+    "keys": "which who",
+    "values": "number* count* figure*",
+    "died": "die* dea* death* expire* mortal* decease* pass* fatal* non-surviv* demise* ended",
+    "alive": "alive surviv* living lived left leave discharg*",
+    "longer": "longer long more over exceed* least last* stay* above beyond",
+    "shorter": "shorter short less under within below fewer last* stay* brief*",
+    "aged_from": "age* old older least or above over up year* from between adult*",
+    "aged_to": "age* old younger most or below under up year* to between",
+    "for_dx": "diagnos* dx condition* disease*",
+    "for_proc": "procedure* proc procs surger* operation*",
+    "for_rx": "drug* medic* med meds prescri* pharm* rx",
+    "for_lab": "lab labs laborator* test*",
     "minus": "differ* change* compar* minus subtract* between delta drop* rise gap plan",
     "less": "less lower smaller fewer decreas* compar* reduc* drop*",
     "greater": "greater more higher larger bigger increas* compar* exceed* heavier",

@@ -1,5 +1,6 @@
 """Calendar dates: year, year-month, full date, month-day, time stamp; and months or days on their
-own beside "this year", "last month" and the like (EHRSQL writes ``07/this year``)."""
+own beside "this year", "last month" and the like (EHRSQL writes ``07/this year``: type ``num``).
+A month by name without a year ("in March") is of type ``mon``."""
 
 from __future__ import annotations
 
@@ -40,6 +41,9 @@ _PATTERNS = [
         ),
         "ymd",
     ),
+    (re.compile(rf"{_L}(?P<d>{_D})[-/.](?P<mn>{_M})[-/.](?P<y>{_Y}){_TIME}{_R}"), "ymd"),
+    (re.compile(rf"{_L}(?P<m>{_N})/(?P<d>{_D})/(?P<yy>\d\d){_R}"), "ymd"),
+    (re.compile(rf"\b(?P<mn>{_M})\.?,?\s+'(?P<yy>\d\d){_R}"), "ym"),
     (re.compile(rf"{_L}(?P<y>{_Y})[-/](?P<m>0[1-9]|1[0-2]){_R}"), "ym"),
     (re.compile(rf"{_L}(?P<m>{_N})[-/](?P<y>{_Y}){_R}"), "ym"),
     (re.compile(rf"\b(?P<mn>{_M})\.?,?\s+(?:of\s+(?:the\s+year\s+)?|in\s+)?(?P<y>{_Y}){_R}"), "ym"),
@@ -51,8 +55,14 @@ _PATTERNS = [
     (re.compile(rf"{_L}(?P<m>0[1-9]|1[0-2])/(?P<d>0[1-9]|[12]\d|3[01]){_R}"), "md"),
     (
         re.compile(
-            rf"\b(?:on|since|from|before|after|until|by|till)\s+(?:the\s+)?"
+            rf"\b(?:on|since|from|before|after|until|by|till|between)\s+(?:the\s+)?"
             rf"(?P<span>(?P<m>{_N})/(?P<d>{_D})){_R}"
+        ),
+        "md",
+    ),
+    (
+        re.compile(
+            rf"\b{_N}/{_D}\s+(?:and|to|through)\s+(?P<span>(?P<m>{_N})/(?P<d>{_D})){_R}"
         ),
         "md",
     ),
@@ -65,10 +75,18 @@ _PATTERNS = [
     ),
     (
         re.compile(
-            rf"\b(?:in|since|during|until|till|before|after|throughout|last|this|of)\s+"
+            rf"\b(?:in|since|during|until|till|before|after|throughout|last|this|of|between|from|by)"
+            rf"\s+(?:(?:early|late|mid)[\s-])?"
             rf"(?:the\s+month\s+of\s+)?(?P<span>(?P<mn>{_M}))\b(?!['-])"
         ),
-        "month",
+        "mon",
+    ),
+    (
+        re.compile(
+            rf"\b(?:between|from)\s+{_M}\s+(?:and|to|through)\s+(?:(?:early|late|mid)[\s-])?"
+            rf"(?P<span>(?P<mn>{_M}))\b(?!['-])"
+        ),
+        "mon",
     ),
     (
         re.compile(
@@ -85,7 +103,7 @@ _PATTERNS = [
 ]  # fmt: skip
 
 _QUICK = re.compile(rf"\d|\b{_M}\b")
-_YEAR = re.compile(rf"{_L}(?P<y>{_Y})(?!\d|[./]\d|\s*%)(?![^\W\d_])")
+_YEAR = re.compile(rf"(?:{_L}|(?<={_Y}-))(?P<y>{_Y})(?!\d|[./]\d|\s*%)(?![^\W\d_])")
 _YEAR_BEFORE = re.compile(
     r"\b(?:in|since|of|from|year|during|before|after|until|till|by|for|to|and|or|throughout|within|"
     r"late|early|end of|mid|between|to)\s*(?:the\s+year\s+)?(?:of\s+)?$"
@@ -114,7 +132,7 @@ def find_dates(folded: str, years: tuple[int, int] | None = None) -> Iterator[Li
             start, end = match.span(name)
             if 1 in taken[start:end]:
                 continue
-            link = _link(match.groupdict(), kind, start, end)
+            link = _link(match.groupdict(), kind, start, end, years)
             if link is not None:
                 taken[start:end] = b"\1" * (end - start)
                 yield link
@@ -124,13 +142,21 @@ def find_dates(folded: str, years: tuple[int, int] | None = None) -> Iterator[Li
             yield Link(start, end, ("year",), match["y"], "date")
 
 
-def _link(parts: dict[str, str | None], kind: str, start: int, end: int) -> Link | None:
+def _link(
+    parts: dict[str, str | None], kind: str, start: int, end: int, years: tuple[int, int] | None
+) -> Link | None:
     name = parts.get("mn")
     month = _MONTH_NUMBER[name[:3]] if name else int(parts.get("m") or 0)
     day = int(parts.get("d") or 0)
     year = parts.get("y")
+    if parts.get("yy"):
+        year = _full_year(int(parts["yy"] or 0), years)
+        if year is None:
+            return None
     if day and month and day > _DAYS[month - 1]:
         return None
+    if kind == "mon":
+        return Link(start, end, ("mon",), month, "date")
     if kind == "month":
         return Link(start, end, ("num",), month, "date")
     if kind == "day":
@@ -144,6 +170,14 @@ def _link(parts: dict[str, str | None], kind: str, start: int, end: int) -> Link
         time = f"{int(parts['h'] or 0):02d}:{parts['mi']}:{parts['s'] or '00'}"
         return Link(start, end, ("stamp",), f"{date} {time}", "date")
     return Link(start, end, ("ymd",), date, "date")
+
+
+def _full_year(digits: int, years: tuple[int, int] | None) -> str | None:
+    """The one year of the database that ends in these two digits."""
+    if years is None:
+        return None
+    found = [year for year in range(years[0] - 1, years[1] + 2) if year % 100 == digits]
+    return str(found[0]) if len(found) == 1 else None
 
 
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

@@ -11,7 +11,7 @@ TYPES = (
     "pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab", "dx",
     "proc", "intake", "output", "vital", "specimen", "mtest", "organism", "careunit", "route",
     "admloc", "admtype", "dischloc", "insurance", "language", "marital", "abbrev", "attr", "obj",
-    "cat",
+    "cat", "mon",
 )  # fmt: skip
 ORDER = {kind: place for place, kind in enumerate(TYPES)}
 _QUOTES = "\"'`"
