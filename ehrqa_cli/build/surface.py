@@ -104,7 +104,7 @@ _SHORTHAND = tuple(
         ("information", "info"), ("culture", "cx"), ("cultures", "cxs"), ("operation", "op"),
         ("measurement", "meas"), ("volume", "vol"), ("quantity", "qty"), ("total", "tot"),
         ("following|after", "s/p"), ("before", "prior to"), ("insurance", "ins"),
-        ("individuals|people", "ppl"), ("regarding", "re"), ("weight", "wt"), ("height", "ht"),
+        ("individuals|people", "ppl"), ("regarding", "re"),
         ("organism", "org"), ("most frequent", "most freq"), ("compared (?:to|with)", "vs"),
         ("versus", "vs"), ("different", "diff"), ("approximately", "~"), ("tests", "tsts"),
         ("difference", "diff"), ("percentage", "%"), ("percent", "%"), ("per", "/"),

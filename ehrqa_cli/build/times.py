@@ -179,7 +179,7 @@ class TimeSampler:
             (*(f"{word} {year}" for word in SINCE), f"from {year} onwards", f"from {year} on",
              f"since the year {year}", f"since the beginning of {year}", f"{year} onwards",
              f"starting in {year}", f"since the start of {year}", f"from {year} to now",
-             f"{year} and later", f"{year} or later")
+             f"starting from {year}")
         )  # fmt: skip
         if text.startswith("from ") and len(text.split()) == 2:
             text = f"since {year}"
@@ -245,7 +245,7 @@ class TimeSampler:
         return Spoken(said, f'since "{year}-{month:02d}-{day:02d}"')
 
     def _month_day_alone(self) -> tuple[str, str]:
-        """A day of this year, said without the year, and its literal."""
+        """A day of this year, said without the year, and its literal (months: the number)."""
         _, month, day = self._date()
         text = self.month_day(month, day)
         if self._rng.random() < 0.3:
@@ -253,11 +253,25 @@ class TimeSampler:
         return text, f'"{month:02d}-{day:02d}"'
 
     def _since_md(self) -> Spoken:
+        if self._rng.random() < 0.3:
+            month = self._rng.randint(1, 12)
+            words = (
+                "since {}",
+                "since {}",
+                "from {} on",
+                "from {} onwards",
+                "since the month of {}",
+            )
+            return Spoken(self._rng.choice(words).format(MONTHS[month - 1]), f"since {month}")
         text, form = self._month_day_alone()
         words = ("since {}", "since {}", "after {}", "after {}", "from {} on", "from {} onwards")
         return Spoken(self._rng.choice(words).format(text), f"since {form}")
 
     def _before_md(self) -> Spoken:
+        if self._rng.random() < 0.3:
+            month = self._rng.randint(1, 12)
+            word = self._rng.choice(("before", "before", "until"))
+            return Spoken(f"{word} {MONTHS[month - 1]}", f"before_date {month}")
         text, form = self._month_day_alone()
         word = self._rng.choice(("before {}", "before {}", "before {}", "until {}"))
         if "/" not in text:
@@ -301,7 +315,7 @@ class TimeSampler:
         name = MONTHS[month - 1]
         if roll < 0.22 and which == "this":
             word = self._rng.choice(("in", "in", "in", "during", "throughout", "in the month of"))
-            return Spoken(f"{word} {name}", form)
+            return Spoken(f"{word} {name}", f"in {month}")
         words = ("in {m} of {w} year", "in {m} {w} year", "{w} year in {m}", "during {m} {w} year")
         return Spoken(self._rng.choice(words).format(m=name, w=which), form)
 
