@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml ehrqa_cli/cli/llama_build.py $(PLUGINS)
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -I ehrqa_cli/cli/llama_build.py
 	@echo "installing ehrqa and its dependencies into $(VENV) ..." >&2
-	@$(PIP) install -q -e '.[dev]' $(foreach plugin,$(PLUGINS),-e $(dir $(plugin)))
+	@$(PIP) install -q -e '.[dev,eval]' $(foreach plugin,$(PLUGINS),-e $(dir $(plugin)))
 	@$(BIN)/ehrqa --version >/dev/null
 	@touch $@
 

@@ -13,6 +13,7 @@ from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 BENCHMARKS = {
     "ehrsql": "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
+    "abstention": "Yang et al. 2024: signals for declining, n-gram bias, debiased splits of EHRSQL",
 }
 
 
@@ -79,7 +80,22 @@ def ehrsql(**flags: Any) -> int:
         output.json_line(report.as_dict())
     else:
         output.write(report.as_table().rstrip("\n") + "\n")
+    if flags["out"]:
+        _draw(flags["out"], report.header)
     return 0
+
+
+def _draw(out: Path, header: dict[str, Any]) -> None:
+    from ehrqa_cli.evaluate import plots
+    from ehrqa_cli.evaluate.ehrsql import RECORDS
+    from ehrqa_cli.evaluate.records import read_records
+
+    if not plots.available():
+        diagnostics.note(f"no plots: {plots.HOW_TO_GET_IT}")
+        return
+    title = f"{header['dataset']} {header['version']} ({header['dataset_sha256'][:12]})"
+    for path in plots.draw_run(read_records(out / RECORDS), out, title):
+        diagnostics.note(f"drawn: {path}")
 
 
 evaluation.add_command(abstention)

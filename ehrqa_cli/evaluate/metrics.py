@@ -5,11 +5,15 @@ A prediction is an answer or None (declined). Gold is an answer or None (unanswe
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.types import Row, Scalar
+from ehrqa_cli.evaluate.calibration import bootstrap
+
+if TYPE_CHECKING:
+    from ehrqa_cli.evaluate.calibration import Floats
 
 FIRST_ROWS = 100
 PENALTIES = (0, 5, 10)
@@ -103,13 +107,34 @@ def score(outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES) -> 
 
 
 def interval(
-    outcomes: Sequence[Outcome], penalty: float, *, rounds: int = 1000, seed: int = 0
+    outcomes: Sequence[Outcome], penalty: float, *, rounds: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
     """95% bootstrap interval (per cent) of a reliability score, resampling questions."""
-    values = [o.reliability(penalty) for o in outcomes]
-    draw = random.Random(seed)
-    means = sorted(_mean(draw.choices(values, k=len(values))) for _ in range(rounds))
-    return means[int(0.025 * rounds)], means[int(0.975 * rounds) - 1]
+    n = len(outcomes)
+    values = [[o.reliability(penalty)] for o in outcomes]
+    return bootstrap(values, lambda sums: 100.0 * sums[:, 0] / n, rounds=rounds, seed=seed)
+
+
+def intervals(
+    outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES
+) -> dict[str, tuple[float, float]]:
+    """95% bootstrap intervals (per cent) of RS for each penalty and for the number of questions,
+    and of F1_exe; by the name of the score. Empty for no outcomes."""
+    if not outcomes:
+        return {}
+    found = {f"RS({c})": interval(outcomes, c) for c in penalties}
+    found["RS(N)"] = interval(outcomes, len(outcomes))
+    counted = [[o.correct, o.answered, o.answerable] for o in outcomes]
+    found["F1_exe"] = bootstrap(counted, _f1_of_sums)
+    return found
+
+
+def _f1_of_sums(sums: Floats) -> Floats:
+    # The harmonic mean of right/answered and right/answerable; 0 where there is nothing to divide.
+    whole = sums[:, 1] + sums[:, 2]
+    whole[whole == 0] = 1.0
+    share: Floats = 200.0 * sums[:, 0] / whole
+    return share
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ehrqa_cli.evaluate.metrics import Scores, interval, score
+from ehrqa_cli.evaluate.calibration import brier
+from ehrqa_cli.evaluate.metrics import Scores, intervals, score
 from ehrqa_cli.evaluate.records import Record
 
 _ROWS = (
@@ -23,13 +24,16 @@ _ROWS = (
 
 @dataclass(frozen=True)
 class Report:
-    """Scores of one run. ``header`` names data, model and thresholds by their hashes."""
+    """Scores of one run. ``header`` names data, model and thresholds by their hashes;
+    ``intervals`` are 95% bootstrap intervals by the score's name; ``brier`` is the Brier score of
+    the confidences of the answers given, None where none has one."""
 
     header: dict[str, Any]
     overall: Scores
     seen: Scores | None
     unseen: Scores | None
-    intervals: dict[int, tuple[float, float]]
+    intervals: dict[str, tuple[float, float]]
+    brier: float | None
     reasons: dict[str, int]
     seconds: dict[str, float]
 
@@ -60,11 +64,10 @@ class Report:
                 f"{s.questions} ({s.answerable} answerable, {s.questions - s.answerable} not)",
             ),
         ]
-        for penalty, value in s.rs.items():
-            low, high = self.intervals.get(penalty, (value, value))
-            out.append((f"RS({penalty})", f"{value:.1f}  (95% {low:.1f} to {high:.1f})"))
-        out.append(("RS(N)", f"{s.rs_n:.1f}"))
-        out += [(name, _percent(getattr(s, field))) for name, field in _ROWS]
+        scores = {f"RS({penalty})": value for penalty, value in s.rs.items()}
+        out += [(name, self._with_interval(name, value)) for name, value in scores.items()]
+        out.append(("RS(N)", self._with_interval("RS(N)", s.rs_n)))
+        out += [(name, self._with_interval(name, getattr(s, field))) for name, field in _ROWS]
         out += [
             ("wrong on answerable", str(s.wrong_on_answerable)),
             ("answered though unanswerable", str(s.answered_unanswerable)),
@@ -76,10 +79,18 @@ class Report:
         if self.reasons:
             shown = ", ".join(f"{kind} {n}" for kind, n in self.reasons.items())
             out.append(("abstained because", shown))
+        if self.brier is not None:
+            out.append(("Brier score of answers", f"{self.brier:.4f}"))
         if self.seconds:
             shown = f"median {self.seconds['median']:.3f}, 95% {self.seconds['p95']:.3f}"
             out.append(("seconds a question", shown))
         return out
+
+    def _with_interval(self, name: str, value: float | None) -> str:
+        if name not in self.intervals:
+            return _percent(value)
+        low, high = self.intervals[name]
+        return f"{_percent(value)}  (95% {low:.1f} to {high:.1f})"
 
 
 def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen: bool) -> Report:
@@ -88,6 +99,7 @@ def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen
     known = [r.outcome for r in records if r.gold is not None and not r.unseen]
     new = [r.outcome for r in records if r.gold is not None and r.unseen]
     overall = score(outcomes)
+    told = [(r.confidence, r.correct) for r in records if r.confidence is not None]
     why = Counter(r.why.split(":")[0] for r in records if r.status == "abstained" and r.why)
     totals = sorted(r.timings["total"] for r in records if "total" in r.timings)
     seconds = {}
@@ -99,7 +111,8 @@ def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen
         overall=overall,
         seen=score(known) if split_seen else None,
         unseen=score(new) if split_seen else None,
-        intervals={c: interval(outcomes, c) for c in overall.rs} if outcomes else {},
+        intervals=intervals(outcomes),
+        brier=brier([p for p, _ in told], [right for _, right in told]),
         reasons=dict(why.most_common()),
         seconds=seconds,
     )

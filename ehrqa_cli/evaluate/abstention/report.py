@@ -31,11 +31,12 @@ class AbstentionReport:
         for name, header in self.headers.items():
             if not out:
                 for data in header["datasets"]:
-                    told = f"{data['name']} {data['split']} {data['version']}"
-                    out += [("dataset", told), ("dataset sha256", data["sha256"])]
+                    which = f"{data['name']} {data['split']} {data['version']}"
+                    out += [("dataset", which), ("dataset sha256", data["sha256"])]
                 out.append(("database sha256", header["database_sha256"]))
             made = header["predictor"]
-            out.append((f"model {name}", f"{made['model']} {made['sha256']}, {made['method']}"))
+            told = [str(made[k]) for k in ("model", "sha256", "method") if k in made]
+            out.append((f"model {name}", ", ".join(told)))
         return out
 
     def as_dict(self) -> dict[str, Any]:
