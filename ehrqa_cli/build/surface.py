@@ -119,7 +119,7 @@ _NEAR = {
 }  # fmt: skip
 # A patient named first, and spoken of as "she" in the question: how one is introduced.
 _PERSON = re.compile(
-    r"(?:\b(?:the )?(?:patient|pt|subject|pat|case)(?: with)?(?: id)?(?: (?:number|no\.))? |\bid )?"
+    r"(?:\b(?:the )?(?:patient|pt|subject|pat|case)(?: with)?(?: id)?(?: (?:number|no\.))? )?"
     rf"(?P<who>{_MARKS})(?P<own>['’]s)?"
 )
 _PATIENT_ID = re.compile(r"\d{7,}")
@@ -144,7 +144,9 @@ _SUBJECT_BEFORE = re.compile(
     r"\b(?:did|does|do|was|is|has|had|that|when|whether|if|will|can|should|time|since|how|which|"
     r"what|why|where|long|old|tall|ever|after|before) $"
 )
-_OF_IMAGE = re.compile(r"\b(?:stud(?:y|ies)|images?|films?|x-?\s?rays?|cxrs?)\b.{0,12}$", re.I)
+_IMAGE = re.compile(
+    r"\b(?:stud(?:y|ies)|images?|imaging|films?|radiographs?|x-?\s?rays?|cxrs?)\b", re.I
+)
 _NOUNS = ("the patient", "this patient", "the pt", "this individual", "this person", "the subject",
           "this patient")  # fmt: skip
 
@@ -249,8 +251,9 @@ def _one_patient(text: str, values: list[str]) -> re.Match[str] | None:
     if len(found) != 1:
         return None
     before = text[: found[0].start()]
-    if before.endswith((", ", ": ", "- ", "# ")) or _OF_IMAGE.search(before):
-        return None
+    bare = found[0].start() == found[0].start("who")
+    if before.endswith((", ", ": ", "- ", "# ", "study ")) or (bare and _IMAGE.search(text)):
+        return None  # a number alone beside a film may be the film's
     return found[0] if before or found[0]["own"] else None
 
 

@@ -328,7 +328,8 @@ class TimeSampler:
             return Spoken(f"on {month:02d}/{day:02d}/{which} year", form)
         text = self.month_day(month, day)
         if roll < 0.25 and which == "this":
-            return Spoken(f"on {text}" if roll < 0.2 else f"on {month}/{day}", form)
+            text = text if roll < 0.2 else f"{month}/{day}"
+            return Spoken(f"on {text}", f'in "{month:02d}-{day:02d}"')
         return Spoken(f"on {text} {self._rng.choice(('of ', ''))}{which} year", form)
 
     def _at_day(self) -> Spoken:
