@@ -29,11 +29,15 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     """The fields of interface ``ask --json``, in their order, as plain values.
 
     No timings and no wall-clock time, so that two runs give the same bytes. ``reason`` is null,
-    or for an abstention ``{"kind": ..., "sentence": ...}``.
+    or for an abstention ``{"kind": ..., "sentence": ..., "signal": ...}``: the kind for people,
+    and the check that withheld the answer where that is another word.
     """
     reason = None
     if answer.status is Status.ABSTAINED:
-        reason = {"kind": answer.reason_kind or "unknown", "sentence": answer.reason or ""}
+        kind = answer.reason_public or answer.reason_kind or "unknown"
+        reason = {"kind": kind, "sentence": answer.reason or ""}
+        if answer.reason_kind and answer.reason_kind != kind:
+            reason["signal"] = answer.reason_kind
     return {
         "id": answer.question.id,
         "question": answer.question.text,
@@ -48,6 +52,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         "choice": answer.choice,
         "confidence": answer.confidence,
         "reason": reason,
+        "suggestions": list(answer.suggestions),
         "logical_form": answer.logical_form,
         "description": answer.description,
         "neuralsql": answer.neuralsql,

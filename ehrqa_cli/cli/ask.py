@@ -34,7 +34,7 @@ def ask(question: str, **flags: Any) -> int:
     """Answer QUESTION (at most 2,000 characters) about the EHR.
 
     Shows the answer, how the question was read, the rows it rests on and the confidence. When
-    ehrqa cannot be sure, it says "I don't know" and why.
+    ehrqa cannot be sure, it says "I don't know", why, and which near questions it could answer.
 
     \b
     Examples:
@@ -42,6 +42,7 @@ def ask(question: str, **flags: Any) -> int:
       ehrqa ask "how many patients had a heparin order this year?" --db ehr.sqlite \\
           --as-of 2100-12-31 --explain
       ehrqa ask "what is her gender?" --patient 10018081 --db ehr.sqlite --json
+      ehrqa ask "median age of the admitted patients?" --db ehr.sqlite --careful
 
     \b
     Exit codes: 0 answered, 1 failed, 2 usage or configuration, 3 abstained.

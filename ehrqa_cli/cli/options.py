@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.types import Scope
 if TYPE_CHECKING:
     from ehrqa_cli.config import Settings
     from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
-    from ehrqa_cli.engine import Session
+    from ehrqa_cli.engine import Mode, Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,13 +45,23 @@ class AnswerOptions:
     scope: Scope | None
     model: str
     log: bool
+    mode: Mode
+    goal: str | None
+    thresholds: Path | None
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
         from ehrqa_cli.engine import open_session
 
         return open_session(
-            self.db, model=self.model, as_of=self.as_of, log=self.log, scope=self.scope
+            self.db,
+            model=self.model,
+            as_of=self.as_of,
+            log=self.log,
+            scope=self.scope,
+            thresholds=self.thresholds,
+            mode=self.mode,
+            goal=self.goal,
         )
 
 
@@ -77,6 +87,23 @@ def answer_options(command: Command) -> Command:
                 metavar="NAME",
                 help="The text-to-SQL model, by its plugin's name [default: local].",
             ),
+            click.option("--fast", is_flag=True, help="Ask no second opinion of the question."),
+            click.option(
+                "--careful",
+                is_flag=True,
+                help="Also ask a larger model, which is slow and must have been pulled.",
+            ),
+            click.option(
+                "--goal",
+                metavar="GOAL",
+                help="What to weigh: penalty=N (of a wrong answer) or precision=P [default: 10].",
+            ),
+            click.option(
+                "--thresholds",
+                type=FILE,
+                metavar="FILE",
+                help="Decide by this file [default: as calibrated, else the model's].",
+            ),
             click.option("--no-log", is_flag=True, help="Keep this out of the answer log."),
         ]
     ):
@@ -87,9 +114,13 @@ def answer_options(command: Command) -> Command:
 def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
     """Take the options of `answer_options` out of ``flags``. Raises UsageError."""
     from ehrqa_cli import config
+    from ehrqa_cli.engine import Mode
 
     settings = config.load()
     scope = flags.pop("scope")
+    fast, careful = flags.pop("fast"), flags.pop("careful")
+    if fast and careful:
+        raise UsageError("--fast and --careful exclude each other", "leave one of them out")
     return AnswerOptions(
         db=database_path(flags.pop("db"), settings),
         as_of=flags.pop("as_of"),
@@ -97,6 +128,9 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
         scope=Scope(scope) if scope else None,
         model=flags.pop("model") or settings.model,
         log=settings.log and not flags.pop("no_log"),
+        mode=Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
+        goal=flags.pop("goal"),
+        thresholds=flags.pop("thresholds"),
     )
 
 

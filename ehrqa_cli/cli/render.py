@@ -17,6 +17,8 @@ def answer_lines(answer: Answer, explain: bool = False) -> Iterator[str]:
     yield headline(answer)
     if answer.status is Status.FAILED:
         return
+    for number, text in enumerate(answer.suggestions):
+        yield _field("" if number else "could ask", text)
     if answer.choice:
         yield _field("choice", answer.choice)
     if answer.description:
@@ -80,6 +82,8 @@ def _explanation(answer: Answer) -> Iterator[str]:
     ):
         if text:
             yield _field(label, " ".join(text.split()))
+    if answer.reason_kind:
+        yield _field("withheld", f"{answer.reason_public} ({answer.reason_kind})")
     if answer.scores:
         yield _field("scores", ", ".join(f"{k} {v:.4g}" for k, v in answer.scores.items()))
     if answer.timings:

@@ -120,7 +120,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer with its evidence; the JSON of ``ask --json`` is made from exactly this."""
+    """One answer with its evidence; the JSON of ``ask --json`` is made from exactly this.
+
+    For an abstention ``reason_kind`` is the check that withheld the answer (engine.confidence),
+    ``reason_public`` what it means to a person (engine.reasons), and ``suggestions`` are the
+    nearest questions that can be answered.
+    """
 
     question: Question
     status: Status
@@ -135,6 +140,8 @@ class Answer:
     confidence: float | None = None
     reason_kind: str | None = None
     reason: str | None = None
+    reason_public: str | None = None
+    suggestions: tuple[str, ...] = ()
     logical_form: str | None = None
     description: str | None = None
     neuralsql: str | None = None

@@ -6,11 +6,9 @@ engine.confidence) or None to go on. A fault raises EhrqaError and makes the ans
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import (
@@ -21,22 +19,14 @@ from ehrqa_cli.contracts.errors import (
     LimitExceeded,
     UsageError,
 )
-from ehrqa_cli.contracts.types import (
-    Answer,
-    LinkedQuestion,
-    PatientScope,
-    Query,
-    Question,
-    Result,
-    Scope,
-    Status,
-)
-from ehrqa_cli.engine import confidence, evidence
-from ehrqa_cli.engine.confidence import Reason, Thresholds
-from ehrqa_cli.engine.lexicon import Unused
-from ehrqa_cli.engine.route import Route, route_form, route_sql
-from ehrqa_cli.engine.session import Session, check_time
-from ehrqa_cli.engine.text import clean_question, sentence, value_of
+from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.engine import confidence, evidence, reasons
+from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.engine.draft import Draft, OnEvent, answer_of, failed
+from ehrqa_cli.engine.route import route_form, route_sql
+from ehrqa_cli.engine.session import Mode, Session, check_time
+from ehrqa_cli.engine.suggest import suggestions_for
+from ehrqa_cli.engine.text import clean_question, sentence
 from ehrqa_cli.logical_form import (
     Combine,
     Form,
@@ -48,41 +38,6 @@ from ehrqa_cli.logical_form import (
     print_form,
     used_links,
 )
-
-# Called with the name of a step when it begins, then with (name + ".done", seconds); tokens of
-# the model come as ("token", text), a problem that does not change the answer as ("warning", text).
-OnEvent = Callable[[str, Any], None]
-
-
-@dataclass
-class Draft:
-    """An answer in the making; a step fills what the next ones need."""
-
-    question: Question
-    session: Session
-    on_event: OnEvent
-    as_of: str = ""
-    linked: LinkedQuestion | None = None
-    query: Query | None = None
-    form: Form | None = None
-    bound: Form | None = None
-    route: Route | None = None
-    description: str | None = None
-    neuralsql: str | None = None
-    executed_sql: str | None = None
-    result: Result | None = None
-    text: str = ""
-    left: Unused | None = None
-    reason: Reason | None = None
-    evidence: tuple[dict[str, Any], ...] = ()
-    scores: dict[str, float] = field(default_factory=dict)
-    timings: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The session's thresholds."""
-        return self.session.thresholds
-
 
 Step = Callable[[Draft], Reason | None]
 
@@ -107,14 +62,17 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
                 draft.scores[f"ignored_{reason.kind}"] = 1.0
                 continue
             draft.reason = reason
+            _timed(console, draft)
             break
-        answer = _answer(draft)
+        answer = answer_of(draft)
     except (UsageError, Cancelled):
         raise
     except EhrqaError as error:
-        answer = _failed(draft, error)
+        answer = failed(draft, error)
     if warning := session.record(answer):
-        draft.on_event("warning", warning)
+        session.warnings.append(warning)
+    while session.warnings:
+        draft.on_event("warning", session.warnings.pop(0))
     return answer
 
 
@@ -184,18 +142,31 @@ def compare(draft: Draft) -> Reason | None:
     if draft.form is None:
         return confidence.of_unused_literals(links, draft.neuralsql or "")
     used = used_links(draft.form)
-    draft.scores["unused_links"] = float(len(links) - len(used))
-    draft.scores["link_doubt"] = 1.0 - min((links[n - 1].quality for n in used), default=1.0)
+    draft.scores.update(confidence.link_scores(links, used))
     return confidence.of_unused_links(links, used)
 
 
+def consult(draft: Draft) -> Reason | None:
+    """Ask the second opinion, where there is one, what it thinks of the question and the form."""
+    second = draft.session.second
+    if second is not None and draft.linked is not None:
+        form = print_form(draft.form) if draft.form is not None else None
+        draft.scores.update(confidence.opinion_scores(second.scores(draft.linked, form)))
+    return None
+
+
 def weigh(draft: Draft) -> Reason | None:
-    """Join the measured signals, words left unused among them."""
+    """Join the measured signals, words left unused among them.
+
+    No later signal lowers the risk, but for a third opinion: then all are joined after it.
+    """
     assert draft.linked is not None
     if draft.form is not None:
         draft.left = confidence.words_left(draft.linked, print_form(draft.form))
         draft.scores["unknown_words"] = float(len(draft.left.unknown))
         draft.scores["elsewhere_words"] = float(len(draft.left.elsewhere))
+    if draft.session.mode is Mode.CAREFUL:
+        return None
     return confidence.of_scores(draft.scores, draft.thresholds, draft.left)
 
 
@@ -211,6 +182,32 @@ def execute(draft: Draft) -> Reason | None:
         raise  # a fault of the moment: it says nothing against the query
     except DatabaseError as error:
         return confidence.execution_error(error.message)
+    draft.scores.update(confidence.result_scores(draft.result))
+    return None
+
+
+def compare_answers(draft: Draft) -> Reason | None:
+    """With --careful: does a larger model, which writes SQL by example, get the same answer?"""
+    session = draft.session
+    if session.mode is not Mode.CAREFUL:
+        return None
+    assert draft.linked is not None and draft.result is not None
+    near = session.second.nearest(draft.linked, session.third.examples) if session.second else ()
+    other = session.third.answer(
+        draft.linked, near, session.database, as_of=draft.as_of, limits=session.limits
+    )
+    draft.third_sql = other.sql
+    same = other.rows is not None and confidence.same_rows(other.rows, draft.result.rows)
+    draft.scores["third_agrees"], draft.scores["third_differs"] = float(same), float(not same)
+    return None
+
+
+def decide(draft: Draft) -> Reason | None:
+    """All signals together, those of the result too; then whether there is anything to tell."""
+    assert draft.result is not None
+    risky = confidence.of_scores(draft.scores, draft.thresholds, draft.left)
+    if risky is not None and risky.kind not in draft.thresholds.ignore:
+        return risky
     return confidence.of_result(draft.result)
 
 
@@ -228,6 +225,15 @@ def tell(draft: Draft) -> Reason | None:
     return None
 
 
+def console(draft: Draft) -> Reason | None:
+    """For a withheld answer: say why in a person's words, and what could be answered instead."""
+    assert draft.reason is not None
+    draft.told = reasons.explain(draft.reason, draft.linked, draft.session.reason_model)
+    if draft.told.offer and draft.linked is not None:
+        draft.suggestions = suggestions_for(draft)
+    return None
+
+
 STEPS: tuple[Step, ...] = (
     link,
     write,
@@ -235,8 +241,11 @@ STEPS: tuple[Step, ...] = (
     route,
     compile_form,
     compare,
+    consult,
     weigh,
     execute,
+    compare_answers,
+    decide,
     ground,
     tell,
 )
@@ -257,81 +266,3 @@ def _is_yes_no(form: Form | None) -> bool:
     if isinstance(form, Select):
         return form.head in ("exists", "none")
     return isinstance(form, Combine) and form.op in ("less", "greater", "equal", "and", "or")
-
-
-def _common(draft: Draft) -> dict[str, Any]:
-    """The fields that an answer has whatever became of it."""
-    found = draft.route
-    return {
-        "scope": found.scope if found else draft.session.scope or Scope.TABLE,
-        "patient_scope": found.patient_scope if found else PatientScope.NONE,
-        "logical_form": print_form(draft.bound) if draft.bound is not None else None,
-        "description": draft.description,
-        "neuralsql": draft.neuralsql,
-        "executed_sql": draft.executed_sql,
-        "provenance": _provenance(draft),
-        "scores": dict(draft.scores),
-        "timings": {**draft.timings, "total": sum(draft.timings.values())},
-    }
-
-
-def _answer(draft: Draft) -> Answer:
-    if draft.reason is not None:
-        return Answer(
-            draft.question,
-            Status.ABSTAINED,
-            text=f"I don't know. {draft.reason.sentence}",
-            reason_kind=draft.reason.kind,
-            reason=draft.reason.sentence,
-            **_common(draft),
-        )
-    assert draft.result is not None
-    return Answer(
-        draft.question,
-        Status.ANSWERED,
-        text=draft.text,
-        value=value_of(draft.result.rows),
-        columns=draft.result.columns,
-        rows=draft.result.rows,
-        truncated=draft.result.truncated,
-        confidence=confidence.probability(draft.scores, draft.thresholds),
-        evidence=draft.evidence,
-        **_common(draft),
-    )
-
-
-def _failed(draft: Draft, error: EhrqaError) -> Answer:
-    return Answer(
-        draft.question,
-        Status.FAILED,
-        text=f"Failed: {error.message}.",
-        error={"message": error.message, "hint": error.hint},
-        **_common(draft),
-    )
-
-
-def _provenance(draft: Draft) -> dict[str, Any]:
-    """Enough to repeat the answer. Parts that did not come into play are left out."""
-    session = draft.session
-    opened = vars(session)
-    out: dict[str, Any] = {
-        "question": draft.question.text,
-        "linked": draft.linked.text if draft.linked else None,
-        "patient_id": draft.question.patient_id,
-        "logical_form": draft.query.logical_form if draft.query else None,
-        "neuralsql": draft.neuralsql,
-        "executed_sql": draft.executed_sql,
-        "as_of": draft.as_of or None,
-        "models": {},
-        "database": None,
-        "versions": session.versions,
-    }
-    if "model" in opened:
-        out["models"] = {"text2sql": dict(session.model.provenance())}
-    if "database" in opened:
-        # A damaged file is what a failed answer reports; its provenance must not fail again.
-        with contextlib.suppress(EhrqaError):
-            out["database"] = session.database.fingerprint()
-    if "thresholds" in opened:
-        out["thresholds"] = session.thresholds.as_dict()
-    return out

@@ -12,13 +12,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import UsageError
-from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Scope
+from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
 from ehrqa_cli.engine.lexicon import Unused, content_words, unused
 
 # Kinds of Reason, in the order in which they can come up.
@@ -39,6 +39,10 @@ _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab"}
     | {"dx", "proc", "specimen", "mtest", "organism"}
 )
+# The third opinion is too slow to be measured on every validation question. These are minus the
+# logarithms of how much likelier a right answer than a wrong one makes it agree or differ, by the
+# sample in text2sql.third; thresholds that name these scores go before.
+THIRD_WEIGHTS = {"third_agrees": -2.0, "third_differs": 1.4}
 _NOUNS = {
     "pat": "patient", "study": "study", "drug": "drug", "lab": "lab test", "dx": "diagnosis",
     "proc": "procedure", "num": "number", "dur": "duration", "year": "date", "ym": "date",
@@ -63,7 +67,9 @@ class Thresholds:
     ``limit`` abstains (None: never). ``limits`` bound single scores. ``calibration`` holds pairs
     (risk, probability), risk ascending; without it no confidence is given. Reasons of a kind in
     ``ignore`` are noted (score ``ignored_KIND``) and not obeyed. ``source`` says on what
-    data all this was chosen.
+    data all this was chosen. ``limits_by_goal`` are the limits for other goals (goal_key), and
+    ``fast`` is what holds where there is no second opinion, whose missing scores would otherwise
+    count as reassuring.
     """
 
     weights: Mapping[str, float] = field(
@@ -81,6 +87,8 @@ class Thresholds:
     calibration: tuple[tuple[float, float], ...] = ()
     ignore: tuple[str, ...] = ()
     source: Mapping[str, Any] = field(default_factory=lambda: {"chosen": "by hand, not measured"})
+    limits_by_goal: Mapping[str, float | None] = field(default_factory=dict)
+    fast: Thresholds | None = None
 
     @classmethod
     def off(cls) -> Thresholds:
@@ -92,16 +100,7 @@ class Thresholds:
     def load(cls, path: Path) -> Thresholds:
         """Read a file that evaluate.thresholds wrote. Raises UsageError."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                weights={str(k): float(v) for k, v in raw["weights"].items()},
-                intercept=float(raw["intercept"]),
-                limit=None if raw["limit"] is None else float(raw["limit"]),
-                limits={str(k): float(v) for k, v in raw.get("limits", {}).items()},
-                ignore=tuple(str(kind) for kind in raw.get("ignore", ())),
-                calibration=tuple((float(x), float(p)) for x, p in raw["calibration"]),
-                source=dict(raw["source"]),
-            )
+            return cls._read(json.loads(path.read_text(encoding="utf-8")))
         except OSError as error:
             raise UsageError(
                 f"cannot read thresholds {path}: {error.strerror}", "check the path"
@@ -111,19 +110,80 @@ class Thresholds:
                 f"{path} is not a thresholds file", "make it again with `ehrqa eval`, or delete it"
             ) from None
 
+    @classmethod
+    def _read(cls, raw: Mapping[str, Any]) -> Thresholds:
+        by_goal = raw.get("limits_by_goal", {})
+        return cls(
+            weights={str(k): float(v) for k, v in raw["weights"].items()},
+            intercept=float(raw["intercept"]),
+            limit=_limit(raw["limit"]),
+            limits={str(k): float(v) for k, v in raw.get("limits", {}).items()},
+            ignore=tuple(str(kind) for kind in raw.get("ignore", ())),
+            calibration=tuple((float(x), float(p)) for x, p in raw["calibration"]),
+            source=dict(raw["source"]),
+            limits_by_goal={str(k): _limit(v) for k, v in by_goal.items()},
+            fast=cls._read(raw["fast"]) if raw.get("fast") else None,
+        )
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for provenance and for the file; ``load`` reads them back."""
+        """Plain values for the file; ``load`` reads them back."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    def told(self) -> dict[str, Any]:
+        """What an answer's provenance says: what decided, without what did not come into play."""
+        return {k: v for k, v in self.as_dict().items() if k not in ("fast", "limits_by_goal")}
+
+    def for_goal(self, goal: str) -> Thresholds:
+        """The same with the limit stored for ``goal`` (goal_key). Raises UsageError without one."""
+        key = goal_key(goal)
+        if key not in self.limits_by_goal:
+            known = ", ".join(self.limits_by_goal) or "none"
+            raise UsageError(
+                f"these thresholds have no limit for {key}",
+                f"stored goals: {known}; make your own with `ehrqa calibrate`",
+            )
+        fast = self.fast.for_goal(key) if self.fast else None
+        source = {**self.source, "goal": key}
+        return replace(self, limit=self.limits_by_goal[key], fast=fast, source=source)
+
+
+def _limit(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def goal_key(text: str) -> str:
+    """``penalty=10``, ``penalty=n`` or ``precision=0.99``, however it was written.
+
+    Raises UsageError for anything else, a precision outside 0 to 1 among it.
+    """
+    name, _, value = text.strip().lower().partition("=")
+    if name == "penalty" and value.strip() == "n":
+        return "penalty=n"
+    try:
+        number = float(value)
+        good = number >= 0 if name == "penalty" else name == "precision" and 0 < number < 1
+        if not (good and math.isfinite(number)):
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"'{text[:40]}' is not a goal", "write penalty=10, penalty=n or precision=0.99"
+        ) from None
+    return f"{name}={number:g}"
 
 
 def of_links(linked: LinkedQuestion) -> Reason | None:
     """Before the model runs: does what the question names exist in this database?"""
     for kind, text in linked.unknown:
         if kind == "pat":
-            return Reason("unknown_patient", f"There is no patient {text} in this database.")
+            return Reason(
+                "unknown_patient", f"There is no patient {text} in this database. Check the id."
+            )
     for kind, text in linked.unknown:
         noun = _NOUNS.get(kind, "value")
-        return Reason("unlinked_value", f"The {noun} “{text}” does not occur in this database.")
+        return Reason(
+            "unlinked_value",
+            f"The {noun} “{text}” does not occur in this database. Check its spelling.",
+        )
     return None
 
 
@@ -131,7 +191,9 @@ def of_queries(queries: Iterable[Query]) -> Reason | None:
     """Did the model write anything at all?"""
     first = next(iter(queries), None)
     if first is None or first.logical_form == "abstain":
-        return Reason("model_declined", "The model finds no query that answers this question.")
+        return Reason(
+            "model_declined", "I find no query that answers this question. Ask in other words."
+        )
     if not first.logical_form and not first.neuralsql:
         return no_form("it is empty")
     return None
@@ -194,7 +256,7 @@ def of_scores(
     """The measured signals together: is the risk above the threshold?"""
     for name, limit in thresholds.limits.items():
         if scores.get(name, 0.0) > limit:
-            return _too_risky(f"{name} {scores[name]:.2f} is above {limit:.2f}")
+            return _too_risky()
     total = risk(scores, thresholds)
     if thresholds.limit is None or total <= thresholds.limit:
         return None
@@ -203,11 +265,14 @@ def of_scores(
     if by_words and risk(without, thresholds) <= thresholds.limit:
         words = ", ".join(f"“{word}”" for word in by_words[:3])
         return Reason("unused_word", f"The query found for it leaves out {words} of the question.")
-    return _too_risky(f"risk {total:.2f} is above {thresholds.limit:.2f}")
+    return _too_risky()
 
 
-def _too_risky(detail: str) -> Reason:
-    return Reason("low_confidence", f"The model is not sure enough of its query ({detail}).")
+def _too_risky() -> Reason:
+    return Reason(
+        "low_confidence",
+        "I am not sure enough that I read the question rightly. Ask in other words.",
+    )
 
 
 def of_result(result: Result) -> Reason | None:
@@ -215,6 +280,55 @@ def of_result(result: Result) -> Reason | None:
     if all(cell is None for row in result.rows for cell in row):
         return Reason("empty_result", "The query runs, but the database holds no data for it.")
     return None
+
+
+def link_scores(links: tuple[Link, ...], used: set[int]) -> dict[str, float]:
+    """What the form leaves unused, and the doubt about the values that it uses, overall and by
+    how they were found: a curated other name is far surer than a near spelling."""
+    chosen = [links[n - 1] for n in sorted(used) if 1 <= n <= len(links)]
+
+    def doubt(*how: str) -> float:
+        return 1.0 - min((x.quality for x in chosen if not how or x.how in how), default=1.0)
+
+    return {
+        "unused_links": float(len(links) - len(used)),
+        "link_doubt": doubt(),
+        "alias_doubt": doubt("synonym"),
+        "spelling_doubt": doubt("fuzzy"),
+    }
+
+
+def opinion_scores(found: Mapping[str, float]) -> dict[str, float]:
+    """The second opinion's scores, and of those that a linear risk cannot use as they are:
+    ``disagreement``, and ``unanswerable_logit``, the log-odds, which tell 0.999 from 0.9999."""
+    out = dict(found)
+    if "agreement" in out:
+        out["disagreement"] = 1.0 - out["agreement"]
+    if "p_unanswerable" in out:
+        p = min(max(out["p_unanswerable"], 1e-6), 1.0 - 1e-6)
+        out["unanswerable_logit"] = math.log(p / (1.0 - p))
+    return out
+
+
+def result_scores(result: Result) -> dict[str, float]:
+    """``empty_result``: 1 where nothing is known; ``null_share``: of the cells."""
+    cells = [cell for row in result.rows for cell in row]
+    missing = sum(cell is None for cell in cells)
+    return {
+        "empty_result": float(missing == len(cells)),
+        "null_share": missing / len(cells) if cells else 0.0,
+    }
+
+
+def same_rows(a: Iterable[Row], b: Iterable[Row]) -> bool:
+    """Whether two answers are the same: sets of rows, numbers to three decimals."""
+    return {tuple(map(_plain, row)) for row in a} == {tuple(map(_plain, row)) for row in b}
+
+
+def _plain(cell: object) -> object:
+    if isinstance(cell, str):
+        return cell.lower()
+    return round(float(cell), 3) if isinstance(cell, int | float) else cell
 
 
 def execution_error(message: str) -> Reason:
@@ -225,7 +339,7 @@ def execution_error(message: str) -> Reason:
 def risk(scores: Mapping[str, float], thresholds: Thresholds) -> float:
     """The weighted sum of the scores; scores that are missing or not finite count as 0."""
     total = thresholds.intercept
-    for name, weight in thresholds.weights.items():
+    for name, weight in {**THIRD_WEIGHTS, **thresholds.weights}.items():
         value = scores.get(name, 0.0)
         total += weight * value if math.isfinite(value) else 0.0
     return total

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
@@ -12,16 +13,49 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ehrqa_cli.contracts.errors import EhrqaError, UsageError
+from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Scope
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.confidence import Thresholds, goal_key
 
 if TYPE_CHECKING:
+    from ehrqa_cli.engine.reasons import ReasonModel
     from ehrqa_cli.store import AnswerLog
+    from ehrqa_cli.text2sql.third import ThirdOpinion
 
 THRESHOLDS_FILE = "text2sql/thresholds.json"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?")
+
+
+class Mode(StrEnum):
+    """How much is done to be sure: ``fast`` asks no second opinion, ``careful`` a third one too."""
+
+    FAST = "fast"
+    NORMAL = "normal"
+    CAREFUL = "careful"
+
+
+class Near(Protocol):
+    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text`` and
+    its ``form`` with references to the values of the question at hand."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+
+
+class Second(Protocol):
+    """What the engine needs of text2sql.second.SecondOpinion."""
+
+    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
+        """The measured signals by name."""
+
+    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Near]:
+        """The nearest known questions that can be filled with this question's values."""
+
+    def provenance(self) -> Mapping[str, str]:
+        """Files and their hashes."""
 
 
 class Linker(Protocol):
@@ -48,10 +82,12 @@ class Session:
         log: bool = False,
         scope: Scope | None = None,
         limits: Limits | None = None,
+        mode: Mode = Mode.NORMAL,
         **parts: Any,
     ) -> None:
         """``model`` is a plugin's name or a ready one; ``parts`` are a ready ``database``,
-        ``linker`` or ``thresholds``."""
+        ``linker``, ``thresholds``, ``second``, ``third`` or ``reason_model``, and
+        ``goal``, one of those that the thresholds have a limit for."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         if not isinstance(model, str):
@@ -59,9 +95,15 @@ class Session:
         self.scope = scope
         self.limits = limits or Limits()
         self.log = log
+        self.mode = mode
+        self.warnings: list[str] = []
+        self.thresholds_from = "the caller"
         self._as_of = as_of
+        self._goal: str | None = parts.pop("goal", None)
         # cached_property looks here first, so a given part is never built.
-        self.__dict__.update({name: part for name, part in parts.items() if part is not None})
+        none = ("second", "reason_model")  # where None says that there is none
+        given = {k: v for k, v in parts.items() if v is not None or k in none}
+        self.__dict__.update(given)
 
     @cached_property
     def database(self) -> Database:
@@ -91,12 +133,68 @@ class Session:
         return made(shipped_model()) if "path" in signature(made).parameters else made()
 
     @cached_property
-    def thresholds(self) -> Thresholds:
-        """Those stored with the model, else the defaults. Raises UsageError for a broken file."""
+    def second(self) -> Second | None:
+        """The second opinion; None when it is not wanted or not installed."""
+        if self.mode is Mode.FAST:
+            return None
         from ehrqa_cli import modelstore
+        from ehrqa_cli.text2sql.second import SecondOpinion
 
-        path = modelstore.models_root() / THRESHOLDS_FILE
-        return Thresholds.load(path) if path.is_file() else Thresholds()
+        try:
+            return SecondOpinion.load(modelstore.models_root())
+        except ModelError:
+            return None  # active_thresholds are then those for doing without
+
+    @cached_property
+    def third(self) -> ThirdOpinion:
+        """The third opinion of --careful. Raises ModelError, with how to pull it."""
+        from ehrqa_cli.text2sql.third import ThirdOpinion
+
+        return ThirdOpinion.pulled()
+
+    @cached_property
+    def reason_model(self) -> ReasonModel | None:
+        """What words a refusal; None when it is not installed."""
+        from ehrqa_cli import modelstore
+        from ehrqa_cli.engine.reasons import REASONS_FILE, ReasonModel
+
+        try:
+            return ReasonModel.load(modelstore.models_root() / REASONS_FILE)
+        except ModelError:
+            return None
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """Those calibrated on this database, else those stored with the model, else the defaults.
+
+        Raises UsageError for a broken file.
+        """
+        from ehrqa_cli.engine import calibrated
+
+        found = calibrated.stored(self.db)
+        if found is not None and not calibrated.holds(found, self.model_hash):
+            self.warnings.append(
+                "the thresholds calibrated on this database are of another model and are not "
+                "used; run `ehrqa calibrate` again"
+            )
+            found = None
+        self.thresholds_from = "calibrated on this database"
+        if found is None:
+            stored = shipped_thresholds()
+            self.thresholds_from = "stored with the model" if stored else "defaults"
+            found = stored or Thresholds()
+        return found.for_goal(self._goal) if self._goal else found
+
+    @property
+    def active_thresholds(self) -> Thresholds:
+        """Those in force: without a second opinion, the ones chosen without it."""
+        fast = self.thresholds.fast
+        return fast if fast is not None and self.second is None else self.thresholds
+
+    @cached_property
+    def model_hash(self) -> str | None:
+        """The SHA-256 of the text-to-SQL model's file, as it tells."""
+        return self.model.provenance().get("sha256")
 
     @cached_property
     def as_of(self) -> str:
@@ -134,7 +232,9 @@ class Session:
 
     def warm(self) -> None:
         """Open everything now instead of at the first question."""
-        _ = (self.database, self.linker, self.model, self.thresholds, self.as_of)
+        _ = (self.database, self.linker, self.model, self.thresholds, self.second, self.as_of)
+        if self.mode is Mode.CAREFUL:
+            _ = self.third
 
     def record(self, answer: Answer) -> str | None:
         """Write the answer to the answer log if it is on; returns what went wrong, or None."""
@@ -147,8 +247,8 @@ class Session:
         return None
 
     def close(self) -> None:
-        """Close the database and the model; a second call does nothing."""
-        for name in ("database", "model"):
+        """Close the database and the models; a second call does nothing."""
+        for name in ("database", "model", "third"):
             close = getattr(self.__dict__.pop(name, None), "close", None)
             if close is not None:
                 close()
@@ -172,6 +272,14 @@ def shipped_model() -> Path:
     return modelstore.shipped_in("text2sql").path
 
 
+def shipped_thresholds() -> Thresholds | None:
+    """Those stored with the shipped model, if any. Raises UsageError for a broken file."""
+    from ehrqa_cli import modelstore
+
+    path = modelstore.models_root() / THRESHOLDS_FILE
+    return Thresholds.load(path) if path.is_file() else None
+
+
 def open_session(
     db: Path,
     *,
@@ -180,17 +288,28 @@ def open_session(
     log: bool = True,
     scope: Scope | None = None,
     thresholds: Thresholds | Path | None = None,
+    mode: Mode = Mode.NORMAL,
+    goal: str | None = None,
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
-    Raises UsageError for a wrong time or thresholds file.
+    ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``.
+    Raises UsageError for a wrong time, goal or thresholds file.
     """
     if as_of is not None:
         as_of = check_time(as_of)
+    told = "the caller"
     if isinstance(thresholds, Path):
+        told = f"the file {thresholds.name}"
         thresholds = Thresholds.load(thresholds)
-    return Session(db, model=model, as_of=as_of, log=log, scope=scope, thresholds=thresholds)
+    if goal is not None:
+        goal = goal_key(goal)
+        thresholds = thresholds.for_goal(goal) if thresholds else None
+    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal}
+    session = Session(db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, **parts)
+    session.thresholds_from = told
+    return session
 
 
 def check_time(text: str) -> str:

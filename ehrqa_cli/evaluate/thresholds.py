@@ -1,22 +1,25 @@
-"""Chooses how much risk to accept, and what a risk means, from records of a validation split.
+"""Chooses how much risk to accept, and what a risk means, from records whose truth is known.
 
-The records come from a run with Thresholds.off(), so that every answer the model would give is
-scored. A logistic regression weighs the scores into one risk (the negative log-odds of being
-right); the limit on it maximises RS(10), or holds a stated precision, cross-validated so that the
-reported figures are of questions that the weights did not see; isotonic regression turns risk into
-a probability.
+The records come from runs with Thresholds.off(), so that every answer the model would give is
+scored. A logistic regression weighs the standardised scores into one risk (the negative log-odds
+of being right); no weight may be negative, since more of any signal means more risk. The limit
+maximises RS(penalty), or holds a stated precision, on risks of questions that the weights did not
+see: whole groups (templates, families) are left out together. Isotonic regression turns risk into
+a probability, and the Brier score says how good that is. Where there are scores of a second
+opinion, the same is chosen again without them (``Thresholds.fast``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds, risk
+from ehrqa_cli.engine.confidence import Thresholds, goal_key, risk
+from ehrqa_cli.evaluate.fitting import FOLDS, brier, fit_logistic, isotonic
 from ehrqa_cli.evaluate.records import Record
 
 if TYPE_CHECKING:
@@ -25,32 +28,73 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+# Scores of which more means more risk; those of a second opinion apart.
+SECOND = ("unanswerable_logit", "nearest_distance", "disagreement", "lexeme_surprise")
 SIGNALS = (
     "max_entropy",
     "max_allowed_entropy",
     "mean_entropy",
+    "ref_entropy",
+    "decision_entropy",
+    "mean_decision_entropy",
     "p_abstain",
     "max_removed",
     "unknown_words",
     "elsewhere_words",
     "unused_links",
     "link_doubt",
+    "alias_doubt",
+    "spelling_doubt",
+    "null_share",
+    *SECOND,
 )
-FOLDS = 5
+ENOUGH_WRONG = 25  # fewer wrong answers do not tell how to weigh the signals
+STORED_GOALS = (
+    "penalty=0", "penalty=5", "penalty=10", "penalty=n", "precision=0.95", "precision=0.99",
+)  # fmt: skip
+PER = 1167  # questions of EHRSQL-2024's test split, for "wrong answers expected in"
 
 
 @dataclass(frozen=True)
 class Goal:
     """What the limit is chosen for: the reliability score with ``penalty``, or, if ``precision``
-    (0 to 1) is given, the most answers with at least that share right."""
+    (0 to 1) is given, the most answers with at least that share right. ``per_question`` takes the
+    number of questions as the penalty, RS(N)."""
 
     penalty: float = 10.0
     precision: float | None = None
+    per_question: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Goal:
+        """From ``penalty=10``, ``penalty=n`` or ``precision=0.99``. Raises UsageError."""
+        name, _, value = goal_key(text).partition("=")
+        if name == "precision":
+            return cls(precision=float(value))
+        return cls(per_question=True) if value == "n" else cls(float(value))
+
+    @property
+    def key(self) -> str:
+        """As ``parse`` reads it."""
+        if self.precision is not None:
+            return f"precision={self.precision:g}"
+        return "penalty=n" if self.per_question else f"penalty={self.penalty:g}"
 
     def __str__(self) -> str:
         if self.precision is not None:
             return f"most answers at P_exe >= {100 * self.precision:g}%"
-        return f"highest RS({self.penalty:g})"
+        return "highest RS(N)" if self.per_question else f"highest RS({self.penalty:g})"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A record to learn from: ``group`` is left out together with all of its kind, ``source``
+    tells the sets apart, ``weight`` is how much it counts."""
+
+    record: Record
+    group: str = ""
+    source: str = ""
+    weight: float = 1.0
 
 
 def choose(
@@ -60,57 +104,106 @@ def choose(
     signals: Sequence[str] = SIGNALS,
     source: dict[str, Any] | None = None,
 ) -> Thresholds:
-    """Thresholds for ``goal`` from the answered ``records``. ``source`` is kept with them.
+    """Thresholds for ``goal`` from ``records`` of one set, each a group of its own."""
+    known = [Known(r, str(i)) for i, r in enumerate(records)]
+    return choose_known(known, goal, signals=signals, source=source)
+
+
+def choose_known(
+    known: Sequence[Known],
+    goal: Goal | None = None,
+    *,
+    signals: Sequence[str] = SIGNALS,
+    source: dict[str, Any] | None = None,
+    base: Thresholds | None = None,
+) -> Thresholds:
+    """Thresholds for ``goal`` from the answered records. ``source`` is kept with them. With
+    ``base`` and fewer than ENOUGH_WRONG wrong answers its weights are kept: only limits and
+    calibration are chosen anew.
 
     Raises EvaluationError when the records hold no right or no wrong answers to learn from.
     """
-    import numpy as np
-
     goal = goal or Goal()
     # What another check withholds anyway has no say in where the limit lies.
     answered = [
-        r for r in records if r.status == "answered" and r.scores and not _ignored(r, Thresholds())
+        k
+        for k in known
+        if k.record.status == "answered" and k.record.scores and not _ignored(k.record)
     ]
-    used = [name for name in signals if any(r.scores.get(name) for r in answered)]
-    right = np.array([r.correct for r in answered], dtype=np.float64)
-    if not used or right.min(initial=1.0) == right.max(initial=0.0):
+    used = [n for n in signals if len({k.record.scores.get(n, 0.0) for k in answered}) > 1]
+    wrong = sum(not k.record.correct for k in answered)
+    if not used or wrong in (0, len(answered)):
         raise EvaluationError(
             "the records hold no scored answers of both kinds, right and wrong",
-            "run `ehrqa eval ehrsql` with thresholds off on a split of enough questions",
+            "run on a set of enough questions, some of which are hard or have no answer",
         )
-    x = np.array([[r.scores.get(name, 0.0) for name in used] for r in answered])
-    used, x = _risky_only(used, x, right)
-    held_out = _cross_validated(x, right)
-    weights, intercept = fit_logistic(x, 1.0 - right)
-    limit = best_limit(held_out, _gains(answered, goal), goal)
+    kept = base if base is not None and wrong < ENOUGH_WRONG else None
+    weights, intercept, risks = _weigh(answered, used, kept)
+    chosen = _with_limits(known, answered, risks, goal, source or {})
+    chosen = replace(chosen, weights=weights, intercept=intercept)
+    if kept is not None:
+        method = "weights kept, limits and calibration chosen anew"
+        chosen = replace(chosen, source={**chosen.source, "method": method})
+    if set(SECOND).isdisjoint(weights):
+        return chosen
+    rest = [name for name in signals if name not in SECOND]
+    fast = choose_known(
+        known, goal, signals=rest, source=source, base=base.fast if base is not None else None
+    )
+    return replace(chosen, fast=fast)
+
+
+def _weigh(
+    answered: Sequence[Known], used: Sequence[str], kept: Thresholds | None
+) -> tuple[dict[str, float], float, Floats]:
+    """Weights, intercept, and the risk of each answer by weights that did not see it."""
+    import numpy as np
+
+    if kept is not None:
+        risks = np.array([risk(k.record.scores, kept) for k in answered])
+        return dict(kept.weights), kept.intercept, risks
+    x = np.array([[k.record.scores.get(n, 0.0) for n in used] for k in answered])
+    wrong = np.array([not k.record.correct for k in answered], dtype=np.float64)
+    weight = np.array([k.weight for k in answered])
+    found, intercept = fit_logistic(x, wrong, weight=weight)
+    weights = {n: round(float(w), 6) for n, w in zip(used, found, strict=True) if w > 0}
+    held_out = _held_out(x, wrong, weight, [k.group for k in answered])
+    return weights, round(float(intercept), 6), held_out
+
+
+def _with_limits(
+    known: Sequence[Known],
+    answered: Sequence[Known],
+    risks: Floats,
+    goal: Goal,
+    source: dict[str, Any],
+) -> Thresholds:
+    """Limits, calibration and what is told of them, from risks; the weights are still to come."""
+    import numpy as np
+
+    right = np.array([k.record.correct for k in answered], dtype=np.float64)
+    weight = np.array([k.weight for k in answered])
+    limits: dict[str, float | None] = {}
+    for key in dict.fromkeys((*STORED_GOALS, goal.key)):
+        aim = Goal.parse(key)
+        limit = best_limit(risks, _gains(answered, aim, len(known)), aim)
+        limits[key] = None if limit is None else round(limit, 6)
     told = {
-        **(source or {}),
-        "goal": str(goal),
-        "questions": len(records),
+        **source,
+        "goal": goal.key,
+        "questions": len(known),
         "answers": len(answered),
-        "method": f"logistic regression, limit on {FOLDS}-fold held-out risks, isotonic",
-        "held_out": _summary(held_out, right, limit),
+        "method": f"logistic regression without negative weights, limit on risks held out in "
+        f"{FOLDS} folds of groups, isotonic calibration",
+        "brier": round(brier(risks, right, weight), 5),
+        "held_out": _told_all(known, answered, risks, limits[goal.key]),
     }
     return Thresholds(
-        weights=dict(zip(used, (round(float(w), 6) for w in weights), strict=True)),
-        intercept=round(float(intercept), 6),
-        limit=None if limit is None else round(limit, 6),
-        calibration=isotonic(held_out, right),
+        limit=limits[goal.key],
+        calibration=isotonic(risks, right, weight=weight),
         source=told,
+        limits_by_goal=limits,
     )
-
-
-def _risky_only(used: list[str], x: Floats, right: Floats) -> tuple[list[str], Floats]:
-    """Drops signals until none has a negative weight. All are such that more means more risk; a
-    rare one that seems to reassure does so by chance."""
-    while len(used) > 1:
-        weights, _ = fit_logistic(x, 1.0 - right)
-        worst = int((weights * x.std(axis=0)).argmin())
-        if weights[worst] >= 0:
-            break
-        used = used[:worst] + used[worst + 1 :]
-        x = x[:, [i for i in range(x.shape[1]) if i != worst]]
-    return used, x
 
 
 def write(thresholds: Thresholds, path: Path) -> None:
@@ -119,40 +212,20 @@ def write(thresholds: Thresholds, path: Path) -> None:
     path.write_text(json.dumps(thresholds.as_dict(), indent=1) + "\n", encoding="utf-8")
 
 
-def fit_logistic(x: Floats, y: Floats, *, ridge: float = 1.0) -> tuple[Floats, float]:
-    """Weights and intercept of the log-odds of ``y`` (0/1) given the rows of ``x``.
-
-    Newton's method with an L2 penalty on the weights of the standardised columns.
-    """
+def _held_out(x: Floats, wrong: Floats, weight: Floats, groups: Sequence[str]) -> Floats:
+    """The risk of every answer by weights that saw nothing of its group."""
     import numpy as np
 
-    mean, scale = x.mean(axis=0), x.std(axis=0)
-    scale[scale == 0] = 1.0
-    z = np.hstack([(x - mean) / scale, np.ones((len(x), 1))])
-    penalty = np.diag([ridge] * x.shape[1] + [1e-6])
-    beta = np.zeros(z.shape[1])
-    for _ in range(50):
-        p = 1.0 / (1.0 + np.exp(-np.clip(z @ beta, -30, 30)))
-        gradient = z.T @ (p - y) + penalty @ beta
-        hessian = (z * (p * (1 - p))[:, None]).T @ z + penalty
-        step = np.linalg.solve(hessian, gradient)
-        beta -= step
-        if float(np.abs(step).max()) < 1e-8:
-            break
-    weights = beta[:-1] / scale
-    return weights, float(beta[-1] - (weights * mean).sum())
-
-
-def _cross_validated(x: Floats, right: Floats) -> Floats:
-    """The risk of every answer by weights that were fitted without it."""
-    import numpy as np
-
-    order = np.random.default_rng(0).permutation(len(x))
+    names = sorted(set(groups))
+    order = np.random.default_rng(0).permutation(len(names))
+    fold_of = {names[place]: i % FOLDS for i, place in enumerate(order)}
+    folds = np.array([fold_of[g] for g in groups])
     risks = np.zeros(len(x))
     for fold in range(FOLDS):
-        test = order[fold::FOLDS]
-        train = np.setdiff1d(order, test)
-        weights, intercept = fit_logistic(x[train], 1.0 - right[train])
+        test, train = folds == fold, folds != fold
+        if not test.any():
+            continue
+        weights, intercept = fit_logistic(x[train], wrong[train], weight=weight[train])
         risks[test] = x[test] @ weights + intercept
     return risks
 
@@ -161,13 +234,15 @@ def best_limit(risks: Floats, gains: Floats, goal: Goal) -> float | None:
     """The limit on risk that serves the goal best; None to answer everything.
 
     ``gains``: what giving an answer changes in RS, compared with declining; positive if right.
+    For a precision, their sizes are how much each answer counts.
     """
     import numpy as np
 
     order = np.argsort(risks, kind="stable")
     ordered, gained = risks[order], gains[order]
     if goal.precision is not None:
-        precise = np.cumsum(gained > 0) / np.arange(1, len(gained) + 1)
+        size = np.abs(gained)
+        precise = np.cumsum(size * (gained > 0)) / np.maximum(np.cumsum(size), 1e-12)
         enough = np.flatnonzero(precise >= goal.precision)
         count = int(enough[-1]) + 1 if len(enough) else 0
     else:
@@ -181,67 +256,69 @@ def best_limit(risks: Floats, gains: Floats, goal: Goal) -> float | None:
     return float(ordered[count - 1] + ordered[count]) / 2.0
 
 
-def _gains(records: Sequence[Record], goal: Goal) -> Floats:
+def _gains(answered: Sequence[Known], goal: Goal, questions: int) -> Floats:
     import numpy as np
 
+    if goal.precision is not None:
+        gains: Floats = np.array([k.weight * (1 if k.record.correct else -1) for k in answered])
+        return gains
+    penalty = float(questions) if goal.per_question else goal.penalty
     # Declining earns 1 where there is no answer, so answering there costs one more.
-    given = [r.outcome.reliability(goal.penalty) for r in records]
-    base = [0.0 if r.gold is not None else 1.0 for r in records]
-    gains: Floats = np.array(given) - np.array(base)
+    base = [0.0 if k.record.gold is not None else 1.0 for k in answered]
+    given = [k.record.outcome.reliability(penalty) for k in answered]
+    gains = (np.array(given) - np.array(base)) * np.array([k.weight for k in answered])
     return gains
 
 
-def isotonic(risks: Floats, right: Floats, *, block: int = 10) -> tuple[tuple[float, float], ...]:
-    """(risk, probability of being right) points that fall with risk: pool adjacent violators,
-    starting from blocks of ``block`` answers. A pool gives a point at either end. Its share is
-    shrunk by half an answer of either kind (Jeffreys), so that no sample gives certainty.
-    """
-    import numpy as np
-
-    order = np.argsort(risks, kind="stable")
-    pools: list[tuple[float, float, float, int]] = []  # (first risk, last risk, right, number)
-    for start in range(0, len(order), block):
-        part = order[start : start + block]
-        ends = float(risks[part[0]]), float(risks[part[-1]])
-        pool = (*ends, float(right[part].sum()), len(part))
-        while pools and pools[-1][2] / pools[-1][3] <= pool[2] / pool[3]:
-            first, _, good, n = pools.pop()
-            pool = (first, pool[1], good + pool[2], n + pool[3])
-        pools.append(pool)
-    points: list[tuple[float, float]] = []
-    for first, last, good, n in pools:
-        p = (good + 0.5) / (n + 1)
-        # Shrinking may undo the order between pools of different size.
-        p = round(min(p, points[-1][1]) if points else p, 6)
-        points += [(round(first, 6), p), (round(last, 6), p)]
-    return tuple(dict.fromkeys(points))
+def _told_all(
+    known: Sequence[Known], answered: Sequence[Known], risks: Floats, limit: float | None
+) -> dict[str, Any]:
+    """What the limit keeps, overall and in each source."""
+    sources = dict.fromkeys(k.source for k in known if k.source)
+    found: dict[str, Any] = {"all": _summary(known, answered, risks, limit)}
+    for name in sources:
+        part = [i for i, k in enumerate(answered) if k.source == name]
+        found[name] = _summary(
+            [k for k in known if k.source == name], [answered[i] for i in part], risks[part], limit
+        )
+    return {**found.pop("all"), **({"sources": found} if found else {})}
 
 
-def _summary(risks: Floats, right: Floats, limit: float | None) -> dict[str, float]:
-    kept = right if limit is None else right[risks <= limit]
+def _summary(
+    known: Sequence[Known], answered: Sequence[Known], risks: Floats, limit: float | None
+) -> dict[str, float]:
+    kept = [limit is None or bool(r <= limit) for r in risks]
+    right = [k.record.correct for k in answered]
+    total = sum(k.weight for k in known)
+    wrong = sum(
+        k.weight for k, keep in zip(answered, kept, strict=True) if keep and not k.record.correct
+    )
+    answerable = sum(k.record.gold is not None for k in known)
+    both = list(zip(kept, right, strict=True))
     return {
-        "kept": len(kept),
-        "right": int(kept.sum()),
-        "wrong": int(len(kept) - kept.sum()),
-        "dropped_right": int(right.sum() - kept.sum()),
-        "dropped_wrong": int((len(right) - right.sum()) - (len(kept) - kept.sum())),
+        "questions": len(known),
+        "kept": sum(kept),
+        "right": sum(k and r for k, r in both),
+        "wrong": sum(k and not r for k, r in both),
+        "dropped_right": sum(r and not k for k, r in both),
+        "dropped_wrong": sum(not r and not k for k, r in both),
+        "coverage": round(sum(k and r for k, r in both) / max(answerable, 1), 4),
+        f"wrong_in_{PER}": round(PER * wrong / total, 1) if total else 0.0,
     }
 
 
-def _ignored(record: Record, thresholds: Thresholds) -> bool:
-    """Was a reason ignored in the run that these thresholds would obey?"""
+def _ignored(record: Record, obeyed: Iterable[str] = ()) -> bool:
+    """Was a reason ignored in the run that thresholds (which ignore ``obeyed``) would obey?"""
     kinds = {k.removeprefix("ignored_") for k in record.scores if k.startswith("ignored_")}
     soft = {"low_confidence", "unused_word"}  # what the limit itself decides
-    return bool(kinds - soft - set(thresholds.ignore))
+    return bool(kinds - soft - set(obeyed))
 
 
 def apply(records: Sequence[Record], thresholds: Thresholds) -> list[Record]:
     """The records as they would be under ``thresholds``: risky answers withheld."""
-    from dataclasses import replace
-
     out = []
     for record in records:
-        over = _ignored(record, thresholds)
+        over = _ignored(record, thresholds.ignore)
         over |= any(record.scores.get(k, 0.0) > v for k, v in thresholds.limits.items())
         if thresholds.limit is not None:
             over = over or risk(record.scores, thresholds) > thresholds.limit
@@ -251,13 +328,6 @@ def apply(records: Sequence[Record], thresholds: Thresholds) -> list[Record]:
     return out
 
 
-def tune(data: Path, split: str, db: Path, out: Path, goal: Goal | None = None) -> Thresholds:
-    """Measure the model on ``split`` with every soft check off (records in ``out``, resumable),
-    choose thresholds for ``goal`` and return them; ``write`` stores them beside the model."""
-    from ehrqa_cli.evaluate.ehrsql import RECORDS, run_ehrsql
-    from ehrqa_cli.evaluate.records import read_records
-
-    report = run_ehrsql(data, split, db, out=out, thresholds=Thresholds.off())
-    kept = ("dataset", "split", "version", "dataset_sha256", "database_sha256", "predictor")
-    source = {key: report.header[key] for key in kept}
-    return choose(read_records(out / RECORDS), goal, source=source)
+def hashes(provenance: Mapping[str, str]) -> dict[str, str]:
+    """What a thresholds file says of the model it was chosen for."""
+    return {"model": provenance.get("model", "?"), "model_sha256": provenance.get("sha256", "?")}

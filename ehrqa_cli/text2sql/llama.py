@@ -40,7 +40,7 @@ class Llama:
     checked before: llama.cpp may end the process on a corrupt one.
     """
 
-    def __init__(self, path: Path, threads: int = 2) -> None:
+    def __init__(self, path: Path, threads: int = 2, context: int = CONTEXT) -> None:
         self._lib = lib = _library()
         self._quiet = lib.llama_log_callback(lambda *_: None)
         lib.llama_log_set(self._quiet, ctypes.c_void_p(0))
@@ -52,7 +52,7 @@ class Llama:
         if not self._model:
             raise ModelError(f"llama.cpp cannot load {path.name}", "run `ehrqa models verify`")
         settings = lib.llama_context_default_params()
-        settings.n_ctx, settings.n_batch, settings.n_ubatch = CONTEXT, 512, 512
+        settings.n_ctx, settings.n_batch, settings.n_ubatch = context, 512, 512
         settings.n_seq_max, settings.kv_unified = MAX_SEQUENCES, True
         settings.n_threads = settings.n_threads_batch = threads
         self._context = lib.llama_init_from_model(self._model, settings)
@@ -94,6 +94,19 @@ class Llama:
     def drop(self, sequence: int) -> None:
         """Forget one sequence."""
         self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def truncate(self, length: int) -> None:
+        """Keep only the first ``length`` positions of sequence 0."""
+        self._lib.llama_memory_seq_rm(self._memory, 0, length, -1)
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The plain text of tokens; control tokens have none."""
+        room = ctypes.create_string_buffer(256)
+        raw = b""
+        for token in ids:
+            n = self._lib.llama_token_to_piece(self._vocab, token, room, len(room), 0, False)
+            raw += room.raw[: max(n, 0)]
+        return raw.decode("utf-8", "replace")
 
     def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Start sequence 0 with these tokens; logits (vocabulary,) after the last."""

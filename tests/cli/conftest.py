@@ -15,6 +15,7 @@ from ehrqa_cli.cli import main
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
 from ehrqa_cli.ehr import schema
+from ehrqa_cli.engine import Session
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class RoteModel(Text2Sql):
 
 @pytest.fixture
 def rote(monkeypatch: pytest.MonkeyPatch) -> type[RoteModel]:
-    """Use RoteModel in place of every text-to-SQL plugin."""
+    """Use RoteModel in place of every text-to-SQL plugin, with no opinion but its own."""
     load = registry.load
 
     def load_rote(group: str, name: str, contract: type[Any]) -> type[Any]:
@@ -112,4 +113,5 @@ def rote(monkeypatch: pytest.MonkeyPatch) -> type[RoteModel]:
 
     monkeypatch.setattr(registry, "load", load_rote)
     monkeypatch.setattr(RoteModel, "broken", None)
+    monkeypatch.setattr(Session, "second", None)
     return RoteModel

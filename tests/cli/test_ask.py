@@ -21,6 +21,7 @@ FIELDS = [
     "choice",
     "confidence",
     "reason",
+    "suggestions",
     "logical_form",
     "description",
     "neuralsql",

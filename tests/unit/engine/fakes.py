@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ehrqa_cli.contracts.errors import DatabaseError
@@ -12,6 +13,7 @@ from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Query, Result
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.text2sql.third import Opinion as Said
 
 AS_OF = "2100-12-31 23:59:00"
 
@@ -134,5 +136,47 @@ def session(*queries: Query, **parts: Any) -> Session:
         "linker": WordLinker(),
         "model": Scripted(*queries),
         "thresholds": Thresholds(),
+        "second": None,
+        "reason_model": None,
     }
     return Session(**{**given, **parts})
+
+
+@dataclass(frozen=True)
+class Known:
+    """A neighbour, its form with references to the question at hand."""
+
+    text: str
+    form: str
+
+
+class Opinion:
+    """A second opinion with the same scores and neighbours for every question."""
+
+    def __init__(self, *near: tuple[str, str], **scores: float) -> None:
+        self.near = [Known(text, written) for text, written in near]
+        self.given = scores
+
+    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
+        return dict(self.given)
+
+    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Known]:
+        return self.near[:k]
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"model": "opinion"}
+
+
+class ThirdSays:
+    """A third opinion that always gives the same rows."""
+
+    examples = 5
+
+    def __init__(self, text: str | None, rows: Any) -> None:
+        self.said = Said(text, rows)
+
+    def answer(self, *_: Any, **__: Any) -> Said:
+        return self.said
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"model": "says"}

@@ -7,15 +7,18 @@ import random
 import numpy as np
 import pytest
 
-from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.errors import EvaluationError, UsageError
 from ehrqa_cli.engine.confidence import Thresholds, probability
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import (
+    STORED_GOALS,
     Goal,
+    Known,
     apply,
     best_limit,
     choose,
+    choose_known,
     fit_logistic,
     isotonic,
     write,
@@ -37,10 +40,33 @@ def records(n: int = 400, seed: int = 1) -> list[Record]:
 def test_the_logistic_finds_the_line_it_was_drawn_from() -> None:
     draw = np.random.default_rng(0)
     x = draw.normal(size=(20_000, 2))
-    y = (draw.random(20_000) < 1 / (1 + np.exp(-(2 * x[:, 0] - x[:, 1] + 0.5)))).astype(float)
+    y = (draw.random(20_000) < 1 / (1 + np.exp(-(2 * x[:, 0] + x[:, 1] + 0.5)))).astype(float)
     weights, intercept = fit_logistic(x, y)
-    assert weights == pytest.approx([2.0, -1.0], abs=0.1)
+    assert weights == pytest.approx([2.0, 1.0], abs=0.1)
     assert intercept == pytest.approx(0.5, abs=0.1)
+
+
+def test_no_weight_is_negative_and_the_others_are_the_best_without_it() -> None:
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(5_000, 3))
+    x[:, 2] += x[:, 0]  # so that leaving column 1 out is not the same as clipping it
+    y = (draw.random(5_000) < 1 / (1 + np.exp(-(x[:, 0] - x[:, 1] + x[:, 2])))).astype(float)
+    weights, intercept = fit_logistic(x, y)
+    assert weights[1] == 0.0 and weights[0] > 0.3 and weights[2] > 0.3
+    alone, alone_intercept = fit_logistic(x[:, [0, 2]], y)
+    assert weights[[0, 2]] == pytest.approx(alone, abs=1e-4)
+    assert intercept == pytest.approx(alone_intercept, abs=1e-4)
+
+
+def test_weighty_records_draw_the_line() -> None:
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(4_000, 1))
+    y = (draw.random(4_000) < 0.5).astype(float)
+    half = np.arange(4_000) < 2_000
+    y[half] = (x[half, 0] > 0).astype(float)
+    even, _ = fit_logistic(x, y)
+    heavy, _ = fit_logistic(x, y, weight=np.where(half, 50.0, 1.0))
+    assert heavy[0] > 3 * even[0]
 
 
 def test_chosen_thresholds_help_on_questions_they_never_saw() -> None:
@@ -53,7 +79,7 @@ def test_chosen_thresholds_help_on_questions_they_never_saw() -> None:
     assert after.rs[10] > before.rs[10] + 50
     assert chosen.weights["max_entropy"] > 0
     assert all(weight >= 0 for weight in chosen.weights.values()), "no signal reassures"
-    assert chosen.source["answers"] == 400 and "RS(10)" in chosen.source["goal"]
+    assert chosen.source["answers"] == 400 and chosen.source["goal"] == "penalty=10"
 
 
 def test_a_stated_precision_is_held() -> None:
@@ -113,3 +139,51 @@ def test_the_file_is_what_the_engine_reads(tmp_path: object) -> None:
     chosen = choose(records())
     write(chosen, path)
     assert Thresholds.load(path) == chosen
+
+
+def test_every_stored_goal_has_its_limit_and_costlier_errors_a_stricter_one() -> None:
+    chosen = choose(records(800))
+    limits = chosen.limits_by_goal
+    assert set(STORED_GOALS) <= set(limits) and chosen.limit == limits["penalty=10"]
+    open_, strict = (np.inf if limits[k] is None else limits[k] for k in ("penalty=0", "penalty=n"))
+    assert open_ > chosen.limit > strict
+    assert chosen.for_goal("Penalty=5").limit == limits["penalty=5"]
+    with pytest.raises(UsageError, match="penalty=7"):
+        chosen.for_goal("penalty=7")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "penalty", "penalty=-1", "precision=1.5", "recall=1", "x=nan"]
+)
+def test_goals_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError):
+        Goal.parse(text)
+
+
+def test_goals_are_read_as_they_are_written() -> None:
+    for text in STORED_GOALS:
+        assert Goal.parse(text.upper()).key == text
+
+
+def test_without_a_second_opinion_other_weights_hold() -> None:
+    made = records()
+    for i, record in enumerate(made):
+        record.scores["disagreement"] = float(not record.correct) if i % 9 else 0.5
+    chosen = choose(made)
+    assert chosen.weights["disagreement"] > 0
+    assert chosen.fast is not None and "disagreement" not in chosen.fast.weights
+    assert chosen.fast.weights["max_entropy"] > 0
+    assert chosen.source["brier"] < chosen.fast.source["brier"]
+
+
+def test_a_group_is_left_out_as_a_whole() -> None:
+    """A score that tells the group's answers by heart is worth nothing on other groups."""
+    known = []
+    for i, record in enumerate(records()):
+        group = i % 4
+        record.scores["by_heart"] = float(not record.correct) if group else 0.0
+        known.append(Known(record, str(group), "a" if group else "b"))
+    alike = choose_known(known, signals=("by_heart", "max_entropy"))
+    told = alike.source["held_out"]["sources"]
+    assert set(told) == {"a", "b"} and told["b"]["questions"] == 100
+    assert told["a"]["wrong"] < told["b"]["wrong"] + told["b"]["dropped_wrong"]

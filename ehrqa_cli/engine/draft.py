@@ -1,0 +1,152 @@
+"""An answer in the making, and the Answer that it becomes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.types import (
+    Answer,
+    LinkedQuestion,
+    PatientScope,
+    Query,
+    Question,
+    Result,
+    Scope,
+    Status,
+)
+from ehrqa_cli.engine import confidence
+from ehrqa_cli.engine.confidence import Reason, Thresholds
+from ehrqa_cli.engine.lexicon import Unused
+from ehrqa_cli.engine.reasons import Told
+from ehrqa_cli.engine.route import Route
+from ehrqa_cli.engine.session import Session
+from ehrqa_cli.engine.text import value_of
+from ehrqa_cli.logical_form import Form, print_form
+
+# Called with the name of a step when it begins, then with (name + ".done", seconds); tokens of
+# the model come as ("token", text), a problem that does not change the answer as ("warning", text).
+OnEvent = Callable[[str, Any], None]
+
+
+@dataclass
+class Draft:
+    """An answer in the making; a step fills what the next ones need."""
+
+    question: Question
+    session: Session
+    on_event: OnEvent
+    as_of: str = ""
+    linked: LinkedQuestion | None = None
+    query: Query | None = None
+    form: Form | None = None
+    bound: Form | None = None
+    route: Route | None = None
+    description: str | None = None
+    neuralsql: str | None = None
+    executed_sql: str | None = None
+    result: Result | None = None
+    text: str = ""
+    left: Unused | None = None
+    reason: Reason | None = None
+    told: Told | None = None
+    suggestions: tuple[str, ...] = ()
+    third_sql: str | None = None
+    evidence: tuple[dict[str, Any], ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Those in force, with or without a second opinion."""
+        return self.session.active_thresholds
+
+
+def answer_of(draft: Draft) -> Answer:
+    """Answered, or abstained where a reason stands against it."""
+    if draft.reason is not None:
+        told = draft.told or Told("not_sure", draft.reason.sentence)
+        return Answer(
+            draft.question,
+            Status.ABSTAINED,
+            text=f"I don't know. {told.sentence}",
+            reason_kind=draft.reason.kind,
+            reason=told.sentence,
+            reason_public=told.kind,
+            suggestions=draft.suggestions,
+            **_common(draft),
+        )
+    assert draft.result is not None
+    return Answer(
+        draft.question,
+        Status.ANSWERED,
+        text=draft.text,
+        value=value_of(draft.result.rows),
+        columns=draft.result.columns,
+        rows=draft.result.rows,
+        truncated=draft.result.truncated,
+        confidence=confidence.probability(draft.scores, draft.thresholds),
+        evidence=draft.evidence,
+        **_common(draft),
+    )
+
+
+def failed(draft: Draft, error: EhrqaError) -> Answer:
+    """What became of a question that a fault ended."""
+    return Answer(
+        draft.question,
+        Status.FAILED,
+        text=f"Failed: {error.message}.",
+        error={"message": error.message, "hint": error.hint},
+        **_common(draft),
+    )
+
+
+def _common(draft: Draft) -> dict[str, Any]:
+    """The fields that an answer has whatever became of it."""
+    found = draft.route
+    return {
+        "scope": found.scope if found else draft.session.scope or Scope.TABLE,
+        "patient_scope": found.patient_scope if found else PatientScope.NONE,
+        "logical_form": print_form(draft.bound) if draft.bound is not None else None,
+        "description": draft.description,
+        "neuralsql": draft.neuralsql,
+        "executed_sql": draft.executed_sql,
+        "provenance": _provenance(draft),
+        "scores": dict(draft.scores),
+        "timings": {**draft.timings, "total": sum(draft.timings.values())},
+    }
+
+
+def _provenance(draft: Draft) -> dict[str, Any]:
+    """Enough to repeat the answer. Parts that did not come into play are left out."""
+    session = draft.session
+    opened = vars(session)
+    out: dict[str, Any] = {
+        "question": draft.question.text,
+        "linked": draft.linked.text if draft.linked else None,
+        "patient_id": draft.question.patient_id,
+        "logical_form": draft.query.logical_form if draft.query else None,
+        "neuralsql": draft.neuralsql,
+        "executed_sql": draft.executed_sql,
+        "as_of": draft.as_of or None,
+        "mode": session.mode.value,
+        "models": {},
+        "database": None,
+        "versions": session.versions,
+    }
+    for name, key in (("model", "text2sql"), ("second", "second"), ("third", "third")):
+        if opened.get(name) is not None:
+            out["models"][key] = dict(opened[name].provenance())
+    if draft.third_sql is not None:
+        out["third_sql"] = draft.third_sql
+    if "database" in opened:
+        # A damaged file is what a failed answer reports; its provenance must not fail again.
+        with contextlib.suppress(EhrqaError):
+            out["database"] = session.database.fingerprint()
+    if "thresholds" in opened:
+        out["thresholds"] = {"from": session.thresholds_from, **draft.thresholds.told()}
+    return out

@@ -1,0 +1,80 @@
+"""The nearest questions that can be answered, for one that cannot.
+
+They are known questions near the one that was asked, with its own values put in, and only those
+whose query gives something on this database. Those that use most of its values come first.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ehrqa_cli import neuralsql
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, FormError
+from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
+from ehrqa_cli.engine.confidence import of_result
+from ehrqa_cli.engine.draft import Draft
+from ehrqa_cli.engine.session import Near
+from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
+from ehrqa_cli.text2sql.third import with_values
+
+MOST = 3
+LOOKED_AT = 16
+SECONDS = 0.6
+
+
+def suggestions_for(draft: Draft) -> tuple[str, ...]:
+    """At most MOST questions; none without a second opinion.
+
+    What cannot be had within SECONDS is left out: an offer never fails an answer.
+    """
+    second, linked = draft.session.second, draft.linked
+    if second is None or linked is None:
+        return ()
+    deadline = time.monotonic() + SECONDS
+    try:
+        near = second.nearest(linked, LOOKED_AT)
+    except EhrqaError:
+        return ()
+    ready = [(text, form, n) for x in near for text, form, n in _readable(x, linked)]
+    ready.sort(key=lambda found: -found[2])  # stable: then nearest first
+    out: list[str] = []
+    for text, form, _ in ready:
+        left = deadline - time.monotonic()
+        if len(out) == MOST or left <= 0:
+            break
+        if text not in out and _gives_something(form, draft, left):
+            out.append(text)
+    return tuple(out)
+
+
+def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, int]]:
+    """The neighbour as a question with this one's values, its form, and how many it uses.
+
+    Nothing when it uses none although there are some: that would be about something else.
+    """
+    try:
+        form = parse(near.form)
+        used = len(used_links(form))
+        bound = bind(form, linked.links)
+    except FormError:
+        return []
+    text = with_values(near.text, linked)
+    if text is None or (linked.links and not used) or scope_of(bound)[0] is not Scope.TABLE:
+        return []
+    text = " ".join(text.split()).rstrip(" .?!")
+    return [(f"{text[:1].upper()}{text[1:]}?", bound, used)]
+
+
+def _gives_something(form: Form, draft: Draft, seconds: float) -> bool:
+    limits = Limits(seconds=seconds, rows=20)
+    try:
+        sql = compile_sql(form)
+        result, _ = neuralsql.run(sql, draft.session.database, as_of=draft.as_of, limits=limits)
+    except Cancelled:
+        raise
+    except (FormError, DatabaseError):
+        return False
+    # "0" or "no" is an answer, but nothing to offer.
+    return of_result(result) is None and any(
+        cell not in (None, 0) for r in result.rows for cell in r
+    )

@@ -1,0 +1,261 @@
+"""The third opinion of --careful: a general code model writes SQL by example; its answer counts.
+
+Qwen2.5-Coder-1.5B (``ehrqa models pull qwen2.5-coder-1.5b``) sees the schema in brief, the nearest
+known questions with their SQL over this question's values, and the question; it writes one SELECT
+or ABSTAIN. It shares neither weights, nor the logical form, nor the training of the shipped model,
+so that agreement of their answers is strong evidence, whatever the two queries look like. The
+schema's part of the prompt is read once a session. Tens of seconds a question on two cores.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ehrqa_cli import neuralsql
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Row
+from ehrqa_cli.logical_form import bind, compile_sql, parse
+
+MODEL = "qwen2.5-coder-1.5b"
+CONTEXT = 4096
+MOST_TOKENS = 260
+MOST_EXAMPLES = 1800  # characters of SQL of one example; longer ones teach little
+_BATCH = 512
+_DECLINED = "ABSTAIN"
+_PLACEHOLDER = re.compile(r"((?:<[a-z_]+>)+)#\d+|<no(?:pat|study)>")
+_INTRO = """\
+You translate clinicians' questions into one SQLite SELECT over this database of hospital records.
+Tables and columns:
+{schema}
+Rules: all text values are lower case. Write current_time for now. A patient is a subject_id, a
+hospital visit a hadm_id, an ICU stay a stay_id. Names of lab tests and items are labels in
+d_labitems and d_items, joined by itemid; diagnoses and procedures are long_title, joined by
+icd_code. Use only these tables and columns. Select only the columns asked for. A question about
+anything the tables do not hold (staff, names, contacts, family, allergies, habits, notes, plans,
+advice, causes), and a request to change data, is answered with the single word ABSTAIN.
+
+Q: which doctor prescribed aspirin to patient 10000001?
+A: ABSTAIN
+
+Q: what is the phone number of patient 10000001?
+A: ABSTAIN
+
+Q: should patient 10000001 get more fluids tomorrow?
+A: ABSTAIN
+"""
+
+
+class Near(Protocol):
+    """A known question: linked ``text``, and ``form`` with references to this question's values."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+
+
+class Writer(Protocol):
+    """What is needed of text2sql.llama.Llama; tests give a fake."""
+
+    @property
+    def special(self) -> Mapping[str, int]: ...
+    def tokenize(self, text: str) -> list[int]: ...
+    def truncate(self, length: int) -> None: ...
+    def text_of(self, ids: Sequence[int]) -> str: ...
+    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> Sequence[object]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """``sql`` None: it declined. ``rows`` None: no answer, because it declined or failed."""
+
+    sql: str | None
+    rows: tuple[Row, ...] | None
+
+
+class ThirdOpinion:
+    """The model with its prompt. Not thread-safe beyond ``cancel``. Make one with ``pulled``."""
+
+    def __init__(self, writer: Writer, told: Mapping[str, str], examples: int = 5) -> None:
+        self.examples = examples
+        self._writer = writer
+        self._told = dict(told)
+        self._read: list[int] = []  # the tokens that the model holds
+        self._cancel = threading.Event()
+
+    @classmethod
+    def pulled(cls, threads: int = 2) -> ThirdOpinion:
+        """The pulled model. Raises ModelError, with how to pull it, when it is missing or
+        corrupt."""
+        from ehrqa_cli import config, modelstore
+        from ehrqa_cli.contracts.errors import ModelError
+        from ehrqa_cli.text2sql.llama import Llama
+
+        folder = config.load().models_dir()
+        model = modelstore.by_name(MODEL, folder)
+        path: Path = modelstore.find(MODEL, folder)
+        # Only the size: hashing a gigabyte would take as long as an answer.
+        if path.stat().st_size != model.bytes:
+            raise ModelError(
+                f"the model '{MODEL}' is not whole: {path}",
+                f"run `ehrqa models pull {MODEL} --force`",
+            )
+        told = {"model": path.name, "sha256": model.sha256}
+        return cls(Llama(path, threads, CONTEXT), told)
+
+    def answer(
+        self,
+        linked: LinkedQuestion,
+        near: Sequence[Near],
+        database: Database,
+        *,
+        as_of: str,
+        limits: Limits | None = None,
+    ) -> Opinion:
+        """What the model would answer. Raises ModelError, and Cancelled after ``cancel``."""
+        self._cancel.clear()
+        said = self.write(prompt(linked, near, database.schema()))
+        sql = read_sql(said)
+        if sql is None:
+            return Opinion(None, None)
+        try:
+            result, _ = neuralsql.run(sql, database, as_of=as_of, limits=limits)
+        except Cancelled:
+            raise
+        except (DatabaseError, LimitExceeded):
+            return Opinion(sql, None)
+        return Opinion(sql, result.rows)
+
+    def write(self, parts: Sequence[str]) -> str:
+        """The model's answer to (system, user) messages, greedy, to the end or MOST_TOKENS."""
+        import numpy as np
+
+        ids = self._chat(parts)
+        logits = self._continue(ids)
+        end = self._writer.special["<|im_end|>"]
+        out: list[int] = []
+        while len(out) < MOST_TOKENS:
+            if self._cancel.is_set():
+                raise Cancelled("cancelled", "")
+            token = int(np.argmax(np.asarray(logits)))
+            if token == end:
+                break
+            out.append(token)
+            logits = self._continue([token], after=len(ids) + len(out) - 1)
+        return self._writer.text_of(out)
+
+    def cancel(self) -> None:
+        """End the running ``answer`` before its next token."""
+        self._cancel.set()
+
+    def provenance(self) -> Mapping[str, str]:
+        """The file and its SHA-256 as published (its size was checked, not its hash)."""
+        return dict(self._told)
+
+    def close(self) -> None:
+        """Free the model."""
+        self._writer.close()
+
+    def _chat(self, parts: Sequence[str]) -> list[int]:
+        """Token ids in the model's own chat format; the answer is begun for it."""
+        start, end = (self._writer.special[f"<|im_{x}|>"] for x in ("start", "end"))
+        newline = self._writer.tokenize("\n")
+        ids: list[int] = []
+        for role, text in zip(("system", "user"), parts, strict=True):
+            ids += [start, *self._writer.tokenize(f"{role}\n{text}"), end, *newline]
+        return [*ids, start, *self._writer.tokenize("assistant\n")]
+
+    def _continue(self, ids: Sequence[int], after: int | None = None) -> object:
+        """Logits after ``ids``; what the model holds of the same beginning is not read again."""
+        if after is None:
+            same = 0
+            while same < min(len(self._read), len(ids) - 1) and self._read[same] == ids[same]:
+                same += 1
+            self._writer.truncate(same)
+            self._read = self._read[:same]
+            ids, after = ids[same:], same
+        last: object = None
+        for start in range(0, len(ids), _BATCH):
+            if self._cancel.is_set():
+                raise Cancelled("cancelled", "")
+            part = ids[start : start + _BATCH]
+            final = start + len(part) == len(ids)
+            entries = [
+                (token, after + start + i, 0, final and i == len(part) - 1)
+                for i, token in enumerate(part)
+            ]
+            found = self._writer.decode(entries)
+            self._read += part
+            last = found[0] if final else last
+        return last
+
+
+def prompt(
+    linked: LinkedQuestion, near: Sequence[Near], schema: Mapping[str, Sequence[str]]
+) -> tuple[str, str]:
+    """(system, user) messages: the same schema for every question, then examples, nearest last."""
+    tables = "\n".join(
+        f"{table}({', '.join(c for c in columns if c != 'row_id')})"
+        for table, columns in sorted(schema.items())
+        if not table.startswith("sqlite_")
+    )
+    shown = [f"Q: {text}\nA: {sql}\n" for text, sql in examples(linked, near)]
+    values = "; ".join(f"{', '.join(x.types)}: {x.value}" for x in linked.links)
+    found = f"(names in the database: {values})\n" if values else ""
+    return (
+        _INTRO.format(schema=tables),
+        "\n".join([*reversed(shown), f"Q: {linked.question}\n{found}A:"]),
+    )
+
+
+def examples(linked: LinkedQuestion, near: Sequence[Near]) -> Iterator[tuple[str, str]]:
+    """(question, SQL) of the known questions, both with this question's values."""
+    for neighbour in near:
+        try:
+            sql = compile_sql(bind(parse(neighbour.form), linked.links))
+        except FormError:
+            continue
+        text = with_values(neighbour.text, linked)
+        if text is not None and len(sql) <= MOST_EXAMPLES:
+            yield text, " ".join(sql.split())
+
+
+def with_values(text: str, linked: LinkedQuestion) -> str | None:
+    """A known question's linked text with this question's own words in place of its values; None
+    where it has too few. As in filling its form, those that can be one thing only choose first."""
+    left = list(linked.links)
+    chosen: dict[int, str] = {}
+    found = list(_PLACEHOLDER.finditer(text))
+    kinds = [set(re.findall(r"[a-z_]+", match[1] or "")) for match in found]
+    for place in sorted(range(len(found)), key=lambda i: (len(kinds[i]), i)):
+        link = next((x for x in left if kinds[place].intersection(x.types)), None)
+        if link is None:
+            return None
+        left.remove(link)
+        own = linked.question[link.start : link.end]
+        chosen[place] = own if own.strip() else str(link.value)
+    pieces, at = [], 0
+    for place, match in enumerate(found):
+        pieces += [text[at : match.start()], chosen[place]]
+        at = match.end()
+    return "".join([*pieces, text[at:]])
+
+
+def read_sql(said: str) -> str | None:
+    """The SELECT in what the model said; None where it declined or wrote none."""
+    plain = re.sub(r"```(?:sql|sqlite)?", "", said).strip()
+    plain = re.sub(r"^A:\s*", "", plain)
+    if plain.upper().startswith(_DECLINED):
+        return None
+    found = re.search(r"\b(?:select|with)\b.*", plain, re.IGNORECASE | re.DOTALL)
+    if found is None:
+        return None
+    sql = re.split(r"\nQ:|\n\n", found[0])[0].partition(";")[0]
+    return sql.strip() or None
