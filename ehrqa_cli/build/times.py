@@ -255,14 +255,8 @@ class TimeSampler:
     def _since_md(self) -> Spoken:
         if self._rng.random() < 0.3:
             month = self._rng.randint(1, 12)
-            words = (
-                "since {}",
-                "since {}",
-                "from {} on",
-                "from {} onwards",
-                "since the month of {}",
-            )
-            return Spoken(self._rng.choice(words).format(MONTHS[month - 1]), f"since {month}")
+            said = ("since {}", "since {}", "from {} on", "from {} onwards", "since {}")
+            return Spoken(self._rng.choice(said).format(MONTHS[month - 1]), f"since {month}")
         text, form = self._month_day_alone()
         words = ("since {}", "since {}", "after {}", "after {}", "from {} on", "from {} onwards")
         return Spoken(self._rng.choice(words).format(text), f"since {form}")
