@@ -42,13 +42,19 @@ class Stepper(Protocol):
 @dataclass(frozen=True)
 class Step:
     """One lexeme: log-probability, entropies (nats; full vocabulary, and among the allowed),
-    and the probability mass that the grammar removed."""
+    the probability mass that the grammar removed, and how many lexemes it left to choose from."""
 
     lexeme: str
     logprob: float
     entropy: float
     allowed_entropy: float
     removed: float
+    options: int = 1
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it points at a value of the question."""
+        return self.lexeme.startswith("#")
 
 
 @dataclass(frozen=True)
@@ -71,11 +77,16 @@ class Written:
     def scores(self) -> dict[str, float]:
         """The measured numbers of ``Query.scores``."""
         steps = self.steps or (Step(EOS, 0.0, 0.0, 0.0, 0.0),)
+        decisions = [s.entropy for s in steps if s.options > 1] or [0.0]
         return {
             "max_entropy": max(s.entropy for s in steps),
             "mean_entropy": sum(s.entropy for s in steps) / len(steps),
             "first_entropy": steps[0].entropy,
             "max_allowed_entropy": max(s.allowed_entropy for s in steps),
+            # Over references alone, and where the grammar left a choice.
+            "ref_entropy": max((s.entropy for s in steps if s.is_reference), default=0.0),
+            "decision_entropy": max(decisions),
+            "mean_decision_entropy": sum(decisions) / len(decisions),
             "sum_logprob": sum(s.logprob for s in steps),
             "mean_logprob": self.mean_logprob,
             "min_logprob": min(s.logprob for s in steps),
@@ -122,6 +133,7 @@ class Choices:
                 self.entropy,
                 self.allowed_entropy,
                 self.removed,
+                len(self.lexemes),
             )
             for i in order
         ]

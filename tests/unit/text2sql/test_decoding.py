@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ehrqa_cli.contracts.errors import Cancelled
 from ehrqa_cli.logical_form import EOS, LEXEMES, Machine, parse
-from ehrqa_cli.text2sql.decoding import MAX_LEXEMES, beam, greedy
+from ehrqa_cli.text2sql.decoding import MAX_LEXEMES, Step, Written, beam, greedy
 
 IDS = {word: i for i, word in enumerate((*LEXEMES, EOS))}
 LINKS = [["lab"], ["pat"]]
@@ -90,6 +90,19 @@ def test_scores_are_those_of_the_full_vocabulary() -> None:
     assert scores["min_logprob"] == pytest.approx(3 - math.log(total), rel=1e-5)
     assert scores["sum_logprob"] <= scores["min_logprob"]
     assert scores["max_allowed_entropy"] <= scores["max_entropy"] + 1e-9
+
+
+def test_entropies_at_references_and_at_decisions() -> None:
+    def step(lexeme: str, entropy: float, options: int) -> Step:
+        return Step(lexeme, -0.1, entropy, entropy, 0.0, options)
+
+    steps = (step("value", 0.2, 9), step("lab", 0.9, 1), step("#1", 0.5, 2), step(EOS, 0.1, 3))
+    found = Written(steps, True, 0.0).scores()
+    assert found["max_entropy"] == 0.9, "where nothing else was allowed, the model still wavered"
+    assert found["ref_entropy"] == 0.5 and found["decision_entropy"] == 0.5
+    assert found["mean_decision_entropy"] == pytest.approx(0.8 / 3)
+    forced = Written((step("abstain", 0.4, 1),), True, 1.0).scores()
+    assert (forced["ref_entropy"], forced["decision_entropy"]) == (0.0, 0.0)
 
 
 def test_a_declined_question_is_one_lexeme() -> None:
