@@ -35,6 +35,8 @@ _NOT_TEXTS = ("table", "kind", "kinds", "axis", "abstain", "weight", "form")
 _SLOT_FILTERS = {
     "gender": "female", "tg": "in", "n_times": "times", "cmp": "over", "tvisit": "visit",
 }  # fmt: skip
+_SAME_VISIT = re.compile(r"^with \( (.*) \) samevisit$")
+_IN_BLOOD = ("in the blood", "in blood", "in the blood,", "‹blood›", "in serum", "", "")
 _PARENTHESES = str.maketrans({"‹": " (", "›": ")"})
 _TRIES = 30
 # How often a question of another family, with a note behind it, stands in for a shape.
@@ -113,6 +115,9 @@ def load_parts() -> Parts:
 
 def _part(entry: dict[str, Any]) -> Part:
     texts = {name: str(text) for name, text in entry.items() if name not in _NOT_TEXTS}
+    if "rel" in texts:
+        # What a bill is for is said with "involving".
+        texts["inv"] = _SAME_VISIT.sub(r"involving ( \1 )", texts["rel"])
     return Part(
         form=entry["form"],
         texts=texts,
@@ -194,8 +199,14 @@ class AggregateMaker:
             raise Unfit(shape.form)
         generator = self._generator
         form, drawn = generator.form_of(template)
-        words = _shown(generator.words_of(template, drawn))
-        return Pair(render(words, self._rng), form, template.text, FAMILY)
+        words = self._in_blood(generator.words_of(template, drawn), form)
+        return Pair(render(_shown(words), self._rng), form, template.text, FAMILY)
+
+    def _in_blood(self, words: Words, form: str) -> Words:
+        """The mark ¶ becomes "in the blood", unless the name itself says of what the lab is."""
+        plain = not any(word in form for word in (",", "blood", "urine", "csf", "fluid"))
+        said = self._rng.choice(_IN_BLOOD) if plain else ""
+        return [(w if fixed else w.replace("¶", said), fixed) for w, fixed in words]
 
     def template(self, shape: Shape) -> Template:
         """The shape with its holes filled. Raises Unfit."""

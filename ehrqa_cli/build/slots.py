@@ -303,7 +303,8 @@ class SlotSampler:
         high = low + self._rng.choice((4, 5, 9, 10, 10, 14, 15, 19, 20, 20, 25, 30))
         text = self._rng.choice(
             ("aged {} to {}", "aged {}-{}", "between the ages of {} and {}", "ages {} to {}",
-             "ages {}-{}", "aged between {} and {}", "in the age range {}-{}")
+             "ages {}-{}", "aged between {} and {}", "in the age range {}-{}", "{}-{} years old",
+             "{} to {} years old", "between {} and {} years old", "{} to {} years of age")
         )  # fmt: skip
         return {"": Spoken(text.format(low, high), f'"{low}-{high}"')}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from ehrqa_cli.build.aggregate import AggregateMaker, Shape, Unfit, load_parts, ordered
 from ehrqa_cli.build.asides import with_note
 from ehrqa_cli.build.generate import Generator, generate
+from ehrqa_cli.build.templates import load_library
 from ehrqa_cli.build.vocabulary import Vocabulary, read_vocabulary
+from ehrqa_cli.build.wording import Node
 from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form
@@ -46,7 +49,7 @@ def maker(demo: Path) -> AggregateMaker:
 def test_a_shape_has_a_query_that_runs(
     shape: Shape, maker: AggregateMaker, database: SqliteDatabase
 ) -> None:
-    for _ in range(3):
+    for _ in range(2):
         pair = maker.of_shape(shape)
         assert not set("%<>[]{}‹›|@") & set(pair.question) - set("%<>[]"), pair.question
         form = parse(pair.form)
@@ -118,3 +121,44 @@ def test_a_vocabulary_without_a_kind_is_no_hindrance(vocabulary: Vocabulary) -> 
     pairs = list(generate(400, 4, poor, families=("aggregate",)))
     assert len(pairs) == 400
     assert not any(' insured "' in pair.form for pair in pairs)
+
+
+def spoken(text: str) -> set[str]:
+    """The slots that some reading of a wording says."""
+    return {name.split(":")[0] for name in re.findall(r"[\[{]([a-z_0-9:]+)[\]}]", text)}
+
+
+@pytest.mark.parametrize("table", sorted(load_parts().tables))
+def test_a_part_says_no_other_values_than_its_form_has(table: str) -> None:
+    allowed = {"p", "p2"}  # of the shape's own
+    for part in load_parts().tables[table]:
+        if part.abstain:
+            continue
+        values = spoken(part.numbered(part.form, ""))
+        for name, text in part.texts.items():
+            if name not in ("rel", "inv"):
+                assert spoken(part.numbered(text, "")) <= values | allowed, (part.form, name)
+
+
+def test_every_hole_of_a_form_is_spoken_of() -> None:
+    """A form may not hold what the question leaves out."""
+    find = load_library().phrases.lookup({})
+
+    def mentions(node: Node, hole: str) -> bool:
+        if node.kind == "phrase":
+            if node.text == hole or node.text.startswith(hole + "_"):
+                return True
+            try:
+                return mentions(find(node.text), hole)
+            except KeyError:
+                return False
+        found = [mentions(part, hole) for part in node.parts]
+        return bool(found) and (all(found) if node.kind == "choice" else any(found))
+
+    for shape in SHAPES:
+        for hole in shape.holes:
+            fixed = len(hole.forms) == 1  # one part only: the wording says it in its own words
+            if f"%{hole.name}%" not in shape.form or fixed:
+                continue
+            for wording in shape.wordings:
+                assert mentions(wording, hole.name), (shape.form, hole.name)
