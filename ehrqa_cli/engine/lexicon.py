@@ -36,10 +36,10 @@ all whether seen charted logged noted
 ml mg mcg g kg lb lbs cm mm mmhg mmol meq dl l iu unit units percent bpm degrees celsius fahrenheit
 earlier medical typical* now refer* under expos* share* retriev* requir*
 wt pls plz thx thanks kindly whats who's where's how's gimme lemme wanna curious wonder* wondering
-hx w wo fu yo y o hadm subj rec req info answer* should would i'll we'd we're let's
+hx w wo fu yo y o hadm subj rec req info would i'll we'd we're let's
 along alongside respective* together across overall among amongst amid regardless roughly
 approx* about exact precis* simply quick* briefly ask asking tell
-far date dates entire whole
+far entire whole
 each every both either neither
 entr*
 yes/no true false bool* binary

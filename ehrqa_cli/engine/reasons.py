@@ -51,6 +51,7 @@ _PRONOUN = re.compile(
     r"\b(?:he|him|his|she|her|hers|their|they|them|(?:this|the|that|my|our|same|other) "
     r"(?:patient|pt|one|person|man|woman|lady|guy))\b"
 )
+_GROUP = re.compile(r"\b(?:patients|pts|people|everyone|everybody|all|list|how many|which|those)\b")
 _SQL = re.compile(
     r"\b(?:drop\s+table|delete\s+from|insert\s+into|truncate\s+table|union\s+select|"
     r"select\s.+\sfrom\s+(?:\w+events|patients|admissions|prescriptions|users|sqlite_\w+)|"
@@ -144,7 +145,8 @@ def _foreign(question: str) -> bool:
 def _names_nobody(linked: LinkedQuestion) -> bool:
     if any("pat" in link.types or "study" in link.types for link in linked.links):
         return False
-    return _PRONOUN.search(linked.question.lower()) is not None
+    text = linked.question.lower()
+    return _PRONOUN.search(text) is not None and _GROUP.search(text) is None
 
 
 def ngrams(text: str) -> list[str]:

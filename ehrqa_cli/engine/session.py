@@ -36,13 +36,15 @@ class Mode(StrEnum):
 
 
 class Near(Protocol):
-    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text`` and
-    its ``form`` with references to the values of the question at hand."""
+    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text``, its
+    ``form`` with references to the values of the question at hand, and their cosine distance."""
 
     @property
     def text(self) -> str: ...
     @property
     def form(self) -> str: ...
+    @property
+    def distance(self) -> float: ...
 
 
 class Second(Protocol):

@@ -6,6 +6,7 @@ whose query gives something on this database. Those that use most of its values 
 
 from __future__ import annotations
 
+import re
 import time
 
 from ehrqa_cli import neuralsql
@@ -15,11 +16,17 @@ from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.draft import Draft
 from ehrqa_cli.engine.session import Near
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
+from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
 from ehrqa_cli.text2sql.third import with_values
 
 MOST = 3
 LOOKED_AT = 16
 SECONDS = 0.6
+# Cosine distances beyond which a known question is about something else; a question with no value
+# in common needs to be nearer.
+FAR, FAR_WITHOUT_VALUES = 0.2, 0.1
+_MARK = re.compile(r"<[a-z_]+>")
+_WORD = re.compile(r"[a-z]{4,}")
 
 
 def suggestions_for(draft: Draft) -> tuple[str, ...]:
@@ -36,7 +43,7 @@ def suggestions_for(draft: Draft) -> tuple[str, ...]:
     except EhrqaError:
         return ()
     ready = [(text, form, n) for x in near for text, form, n in _readable(x, linked)]
-    ready.sort(key=lambda found: -found[2])  # stable: then nearest first
+    ready.sort(key=lambda found: found[2])  # stable: then nearest first
     out: list[str] = []
     for text, form, _ in ready:
         left = deadline - time.monotonic()
@@ -47,8 +54,9 @@ def suggestions_for(draft: Draft) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, int]]:
-    """The neighbour as a question with this one's values, its form, and how many it uses.
+def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, tuple[int, int]]]:
+    """The neighbour as a question with this one's values, its form, and its rank: those that use
+    more of the values first, and of those the ones without words that may be misspelt.
 
     Nothing when it uses none although there are some: that would be about something else.
     """
@@ -61,8 +69,11 @@ def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, int]]
     text = with_values(near.text, linked)
     if text is None or (linked.links and not used) or scope_of(bound)[0] is not Scope.TABLE:
         return []
+    if near.distance > (FAR if used else FAR_WITHOUT_VALUES):
+        return []
+    odd = sum(word not in QUESTION_WORDS for word in _WORD.findall(_MARK.sub("", near.text)))
     text = " ".join(text.split()).rstrip(" .?!")
-    return [(f"{text[:1].upper()}{text[1:]}?", bound, used)]
+    return [(f"{text[:1].upper()}{text[1:]}?", bound, (-used, odd))]
 
 
 def _gives_something(form: Form, draft: Draft, seconds: float) -> bool:

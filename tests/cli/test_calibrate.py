@@ -36,7 +36,7 @@ class Offers:
     def nearest(self, linked, k):
         order = {kind: f"#{i}" for i, x in enumerate(linked.links, 1) for kind in x.types}
         form = f"value last lab {order['lab']} patient {order['pat']}"
-        return [SimpleNamespace(text="last <lab>#1 of <pat>#2", form=form)]
+        return [SimpleNamespace(text="last <lab>#1 of <pat>#2", form=form, distance=0.1)]
 
     def scores(self, linked, form):
         return {}

@@ -148,6 +148,7 @@ class Known:
 
     text: str
     form: str
+    distance: float = 0.05
 
 
 class Opinion:

@@ -59,6 +59,7 @@ def test_a_value_that_is_not_there_needs_no_guess() -> None:
         ("what is her last sodium", "ambiguous"),
         ("and the other one?", "ambiguous"),
         ("her sodium, patient 7", "not_sure"),
+        ("everyone who died in their sixties", "not_sure"),
         ("sodium 7'; drop table patients; --", "changes_data"),
         ("select * from patients", "changes_data"),
         ("select the sodium from yesterday", "not_sure"),
