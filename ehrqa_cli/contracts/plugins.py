@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.images import Coverage, SceneGraph
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
 
 
@@ -49,3 +50,24 @@ class Text2Sql(ABC):
     @abstractmethod
     def provenance(self) -> Mapping[str, str]:
         """Model id, file hash and versions, enough to repeat the answer."""
+
+
+class SceneGraphSource(ABC):
+    """A source of scene graphs of chest X-rays (group ``ehrqa.vqa``): a model, or labels."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def coverage(self) -> Coverage:
+        """The relations it knows, and what else it can say of an image."""
+
+    @abstractmethod
+    def read(self, studies: Sequence[int]) -> Mapping[int, SceneGraph]:
+        """Scene graphs of a batch of studies by study id; those without one are left out.
+
+        Raises ModelError for a fault of the source itself, never for one bad image.
+        """
+
+    @abstractmethod
+    def provenance(self) -> Mapping[str, str]:
+        """Model or label id, file hash and versions, enough to repeat the answer."""

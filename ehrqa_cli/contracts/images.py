@@ -1,0 +1,143 @@
+"""What flows between a reader of images and those who ask it: scene graphs, answers, reasons.
+
+A scene graph says of one image which finding (attribute) is in which place (object), with a
+probability (Chest ImaGenome's relations, as MIMIC-CXR-VQA uses them: Bae et al. 2023,
+arXiv:2310.18652). Probabilities are in 0..1, widths are ratios to the width of the thorax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ehrqa_cli.contracts.errors import EhrqaError
+
+# The object of a finding that a source knows for the image as a whole only.
+ANYWHERE = ""
+Relation = tuple[str, str]  # (object, attribute)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a source was trained (or labelled) to see.
+
+    ``relations`` are in the order of ``SceneGraph.probabilities``. ``possible`` are the relations
+    that can occur at all, where the source has an ontology of its own; what is possible and not
+    among ``relations`` is unknown, what is not possible is absent. ``validated`` widths only may
+    be answered from: ``heart`` and ``mediastinum``.
+    """
+
+    relations: tuple[Relation, ...]
+    view: bool = False
+    sex: bool = False
+    heart: bool = False
+    mediastinum: bool = False
+    possible: frozenset[Relation] | None = None
+
+
+@dataclass(frozen=True)
+class SceneGraph:
+    """One image: ``probabilities`` of the source's relations (NaN: not to be said of this image).
+
+    ``pa`` is the probability of a PA view (else AP), ``female`` of a female patient; ``heart`` and
+    ``mediastinum`` are their widths over that of the thorax. None is unknown.
+    """
+
+    study_id: int
+    probabilities: Sequence[float]
+    pa: float | None = None
+    female: float | None = None
+    heart: float | None = None
+    mediastinum: float | None = None
+    image: str = ""
+
+
+@dataclass(frozen=True)
+class VqaReason:
+    """Why a question about images gets no answer.
+
+    ``kind`` is ``not_understood`` (the words make no question of the 48 types or a compound of
+    them), ``ambiguous``, ``unknown_finding`` (something outside the vocabulary), ``not_covered``
+    (the source cannot see it), ``partly_covered`` (it could say yes, but not no, nor give the
+    whole list), or ``no_image`` (there is no scene graph of the study).
+    """
+
+    kind: str
+    sentence: str
+
+
+class NotAnswered(EhrqaError):
+    """A question about images that the reader declines; ``reason`` says why. An abstention."""
+
+    def __init__(self, reason: VqaReason, hint: str = "") -> None:
+        super().__init__(reason.sentence, hint or "ask about what the image reader can see")
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a question was read: ``verify`` (answered 1 or 0) or a set of names, or not at all."""
+
+    question: str
+    verify: bool = True
+    content_type: str = ""
+    semantic_type: str = ""
+    program: str = ""
+    reason: VqaReason | None = None
+
+
+@dataclass(frozen=True)
+class RelationUsed:
+    """A relation that an answer rests on, with its probability."""
+
+    object: str
+    attribute: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class ImageAnswer:
+    """One answer about one image: 1 or 0, or names; none with a ``reason``.
+
+    ``probability`` is that of the least certain decision that the answer rests on.
+    """
+
+    study_id: int
+    values: tuple[str | int, ...] = ()
+    probability: float | None = None
+    relations: tuple[RelationUsed, ...] = ()
+    reason: VqaReason | None = None
+
+
+@dataclass(frozen=True)
+class ImageAnswers:
+    """Answers to one question about many studies.
+
+    Of a verify question ``yes`` holds the studies answered 1; of others ``values`` the names, for
+    studies that have any. ``unknown`` were read but cannot be decided, ``missing`` have no scene
+    graph; all other studies asked about are 0 or empty. ``read`` images were read for this, in
+    ``batches``; ``cached`` were there already.
+    """
+
+    asked: Asked
+    yes: Sequence[int] = ()
+    values: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    unknown: Sequence[int] = ()
+    missing: Sequence[int] = ()
+    read: int = 0
+    cached: int = 0
+    batches: int = 0
+
+
+class ImageReader(Protocol):
+    """What NeuralSQL needs of a reader of images (``ehrqa_cli.vqa.Vqa`` is ours)."""
+
+    def ask(self, question: str) -> Asked:
+        """Read the words; no image is touched. ``reason`` is set if no image could answer."""
+
+    def answer(self, question: str, studies: Sequence[int]) -> ImageAnswers:
+        """Answers about many studies, each image read at most once. Raises NotAnswered."""
+
+    def detail(self, question: str, study_id: int) -> ImageAnswer:
+        """One answer with its probability and the relations it rests on."""

@@ -1,0 +1,235 @@
+"""The reader of images: questions in words, answers from scene graphs, each image read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ehrqa_cli.contracts.images import (
+    ANYWHERE,
+    Asked,
+    ImageAnswer,
+    ImageAnswers,
+    NotAnswered,
+    Relation,
+    RelationUsed,
+    SceneGraph,
+    VqaReason,
+)
+from ehrqa_cli.contracts.plugins import SceneGraphSource
+from ehrqa_cli.vqa import evaluate
+from ehrqa_cli.vqa.matrix import Known, Matrix
+from ehrqa_cli.vqa.parse import Unparsed, parse
+from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, SEX, VIEW, Program
+from ehrqa_cli.vqa.thresholds import VqaThresholds
+
+BATCH = 64
+_MOST_USED = 10
+
+
+class Vqa:
+    """Answers questions about studies from a source of scene graphs.
+
+    Graphs are kept, so that a study is read once however many questions are asked of it.
+    ``on_batch`` is called with (images read, images to read).
+    """
+
+    def __init__(
+        self,
+        source: SceneGraphSource,
+        thresholds: VqaThresholds | None = None,
+        *,
+        batch: int = BATCH,
+        on_batch: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.source = source
+        self.thresholds = thresholds or VqaThresholds()
+        self.known = Known(source.coverage())
+        self._matrix = Matrix(self.known, self.thresholds)
+        self._missing: set[int] = set()
+        self._batch = batch
+        self._on_batch = on_batch or (lambda _done, _all: None)
+
+    def ask(self, question: str) -> Asked:
+        """Read the words; ``reason`` is set when no image could give an answer."""
+        try:
+            program = parse(question)
+        except Unparsed as error:
+            return Asked(question, reason=error.reason)
+        return Asked(
+            question,
+            program.verify,
+            program.content_type,
+            program.semantic_type,
+            str(program),
+            self._not_covered(program),
+        )
+
+    def answer(self, question: str, studies: Sequence[int]) -> ImageAnswers:
+        """Answers about many studies. Raises NotAnswered where no image could give one."""
+        asked, program = self._program(question)
+        read, batches = self._read(studies)
+        there = [s for s in dict.fromkeys(studies) if s in self._matrix.row]
+        missing = [s for s in dict.fromkeys(studies) if s not in self._matrix.row]
+        rows = self._matrix.rows(there)
+        whole = ImageAnswers(
+            asked, missing=missing, read=read, cached=len(there) - read, batches=batches
+        )
+        if program.verify:
+            found = evaluate.truth(program, self._matrix)
+            yes, unknown = found.yes[rows], found.unknown[rows]
+            return replace(
+                whole,
+                yes=[s for s, y in zip(there, yes.tolist(), strict=True) if y],
+                unknown=[s for s, u in zip(there, unknown.tolist(), strict=True) if u],
+            )
+        values: dict[int, list[str]] = {}
+        undecided: set[int] = set()
+        for name, one in sorted(evaluate.names(program, self._matrix).items()):
+            for study, y, u in zip(
+                there, one.yes[rows].tolist(), one.unknown[rows].tolist(), strict=True
+            ):
+                if u:
+                    undecided.add(study)
+                elif y:
+                    values.setdefault(study, []).append(name)
+        for study in undecided:
+            values.pop(study, None)  # a part of a list would pass for the whole
+        unsure = [s for s in there if s in undecided]
+        return replace(whole, values=values, unknown=unsure)
+
+    def detail(self, question: str, study_id: int) -> ImageAnswer:
+        """One answer with its probability and the relations used; never raises NotAnswered."""
+        try:
+            _, program = self._program(question)
+        except NotAnswered as error:
+            return ImageAnswer(study_id, reason=error.reason)
+        self._read([study_id])
+        if study_id not in self._matrix.row:
+            return ImageAnswer(study_id, reason=no_image([study_id]))
+        one = Matrix(self.known, self.thresholds)
+        one.add([self._matrix.graph(study_id)])
+        return _detail(program, one, study_id)
+
+    def graph(self, study_id: int) -> SceneGraph | None:
+        """The scene graph of one study, read if need be."""
+        self._read([study_id])
+        return self._matrix.graph(study_id) if study_id in self._matrix.row else None
+
+    def _program(self, question: str) -> tuple[Asked, Program]:
+        asked = self.ask(question)
+        if asked.reason:
+            raise NotAnswered(asked.reason)
+        return asked, parse(question)
+
+    def _read(self, studies: Sequence[int]) -> tuple[int, int]:
+        """Read what is not there yet; how many images, in how many batches."""
+        new = [
+            s
+            for s in dict.fromkeys(studies)
+            if s not in self._matrix.row and s not in self._missing
+        ]
+        fresh: list[SceneGraph] = []
+        starts = range(0, len(new), self._batch)
+        for start in starts:
+            batch = new[start : start + self._batch]
+            found = self.source.read(batch)
+            fresh += [found[s] for s in batch if s in found]
+            self._missing.update(s for s in batch if s not in found)
+            self._on_batch(start + len(batch), len(new))
+        if fresh:
+            self._matrix.add(fresh)
+        return len(fresh), len(starts)
+
+    def _not_covered(self, program: Program) -> VqaReason | None:
+        """Why no image at all could answer, or None."""
+        coverage = self.known.coverage
+        flags = {
+            VIEW: (coverage.view, "the view"),
+            SEX: (coverage.sex, "the sex of the patient"),
+            HEART: (coverage.heart, "the width of the heart"),
+            MEDIASTINUM: (coverage.mediastinum, "the width of the mediastinum"),
+        }
+        if program.ask in flags:
+            seen, what = flags[program.ask]
+            return None if seen else _not_covered([what])
+        cells = evaluate.cells_of(program, self.known)
+        unseen = [cell for cell in cells if not self.known.seen(cell)]
+        partly = [cell for cell in cells if not self.known.closed(cell)]
+        if cells and len(unseen) == len(cells):
+            return _not_covered([_said(cell) for cell in unseen])
+        if partly and evaluate.is_list(program) and not self._implied(partly):
+            return VqaReason(
+                "partly_covered",
+                f"The image reader does not see {_listed([_said(c) for c in partly])}, "
+                "so that a list would not be complete.",
+            )
+        return None
+
+    def _implied(self, cells: list[Relation]) -> bool:
+        """Are all of them absent where the image as a whole has no such finding?"""
+        return all((ANYWHERE, name) in self.known.column for _, name in cells)
+
+
+def no_image(studies: Sequence[int]) -> VqaReason:
+    """There is no scene graph of these studies."""
+    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
+    plural = "studies" if len(studies) > 1 else "study"
+    return VqaReason("no_image", f"There is no image or scene graph of {plural} {shown}.")
+
+
+def undecided(studies: Sequence[int]) -> VqaReason:
+    """The source cannot say yes or no for these studies."""
+    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
+    return VqaReason(
+        "partly_covered",
+        f"The image reader sees only part of what is asked, and could not decide for {shown}.",
+    )
+
+
+def _not_covered(what: list[str]) -> VqaReason:
+    return VqaReason("not_covered", f"The image reader was not trained to see {_listed(what)}.")
+
+
+def _said(cell: Relation) -> str:
+    place, name = cell
+    return f"{name} in the {place}" if place != ANYWHERE else name
+
+
+def _listed(what: list[str]) -> str:
+    return ", ".join(what[:3]) + (f" and {len(what) - 3} more" if len(what) > 3 else "")
+
+
+def _detail(program: Program, one: Matrix, study: int) -> ImageAnswer:
+    relations = _used(program, one)
+    if program.verify:
+        found = evaluate.truth(program, one)
+        if found.unknown[0]:
+            return ImageAnswer(study, relations=relations, reason=undecided([study]))
+        yes, p = bool(found.yes[0]), float(found.p[0])
+        sure = p if yes else 1 - p
+        return ImageAnswer(study, (int(yes),), _rounded(sure), relations)
+    truths = evaluate.names(program, one)
+    if any(t.unknown[0] for t in truths.values()):
+        return ImageAnswer(study, relations=relations, reason=undecided([study]))
+    names = tuple(sorted(name for name, t in truths.items() if t.yes[0]))
+    sures = [float(t.p[0]) if t.yes[0] else 1 - float(t.p[0]) for t in truths.values()]
+    return ImageAnswer(study, names, _rounded(min(sures, default=1.0)), relations)
+
+
+def _used(program: Program, one: Matrix) -> tuple[RelationUsed, ...]:
+    """The relations that count most: the present ones, else the most probable of the absent."""
+    columns = {k for cell in evaluate.cells_of(program, one.known) for k in one.known.columns(cell)}
+    found = []
+    for k in columns:
+        place, name = one.known.coverage.relations[k]
+        probability = one.probability(k, 0)
+        if probability is not None:
+            found.append((one.is_above(k, 0), probability, place, name))
+    found.sort(key=lambda f: (-f[0], -f[1], f[2], f[3]))
+    kept = [f for f in found if f[0]] or found[:3]
+    return tuple(RelationUsed(place, name, _rounded(p)) for _, p, place, name in kept[:_MOST_USED])
+
+
+def _rounded(p: float) -> float:
+    return round(min(1.0, max(0.0, p)), 4)

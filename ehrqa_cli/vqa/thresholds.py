@@ -1,0 +1,48 @@
+"""From which probability on something counts as present: per relation, with a default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.images import Relation
+
+
+@dataclass(frozen=True)
+class VqaThresholds:
+    """``relations`` by (object, attribute), else ``attributes``, else ``default``; ``view`` is
+    that of PA, ``sex`` that of female."""
+
+    default: float = 0.5
+    relations: Mapping[Relation, float] = field(default_factory=dict)
+    attributes: Mapping[str, float] = field(default_factory=dict)
+    view: float = 0.5
+    sex: float = 0.5
+
+    def of(self, relation: Relation) -> float:
+        """The threshold of one relation."""
+        found = self.relations.get(relation)
+        return found if found is not None else self.attributes.get(relation[1], self.default)
+
+    @classmethod
+    def load(cls, path: Path) -> VqaThresholds:
+        """Read a JSON file {default, view, sex, attributes: {name: t}, relations: [[object,
+        attribute, t]]}. Raises UsageError."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                default=float(raw.get("default", 0.5)),
+                relations={(str(o), str(a)): float(t) for o, a, t in raw.get("relations", ())},
+                attributes={str(a): float(t) for a, t in raw.get("attributes", {}).items()},
+                view=float(raw.get("view", 0.5)),
+                sex=float(raw.get("sex", 0.5)),
+            )
+        except OSError as error:
+            raise UsageError(
+                f"cannot read thresholds {path}: {error.strerror}", "check the path"
+            ) from None
+        except (ValueError, TypeError, AttributeError):
+            raise UsageError(f"{path} is not a VQA thresholds file", "delete it") from None
