@@ -85,6 +85,8 @@ def _medicine(text: str) -> Iterator[tuple[str, int]]:
     for part in inside:
         if re.fullmatch(r"[a-z][a-z -]{2,}", part) and not _qualifies(part):
             yield part, 1  # a brand name: "furosemide (lasix)"
+    named = [word for word in words(bare) if not _STRENGTH.match(word)]
+    yield " ".join(named), max(1, penalty)  # "lidocaine patch": "lidocaine 5% patch"
     left: list[str] = []
     cost = penalty
     for word in words(bare):

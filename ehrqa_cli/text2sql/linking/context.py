@@ -58,6 +58,7 @@ _PEOPLE = frozenset(
     {"patients", "patient", "people", "present", "were", "was", "been", "are", "is"}
 )
 _ROUTE_BEFORE = frozenset({"via", "by", "through", "route", "routes", "using", "per"})
+_GIVEN = frozenset({"given", "administered", "taken", "received"})
 _LAB_NEAR = re.compile(r"^(labs?|laboratory|tests?|values?|levels?|results?|measure\w*|index)$")
 
 
@@ -107,6 +108,8 @@ def short_name_allowed(kind: str, tokens: list[Token], first: int, last: int, fo
     if kind == "lab":
         # "last k of patient 10018081", "k for ..."
         return named(kind, folded) or after in ("of", "for", "in", "on", "") or before == "last"
+    if kind == "vital" and before in _SUBJECT:
+        return True
     return named(kind, folded) or before in _SUBJECT_BEFORE
 
 
@@ -166,6 +169,8 @@ def _route(tokens: list[Token], first: int, last: int) -> bool:
     before = [token.text for token in tokens[max(0, first - 2) : first]]
     after = [token.text for token in tokens[last : last + 2]]
     if "route" in after or "routes" in after:
+        return True
+    if before[-1:] and before[-1] in _GIVEN:
         return True
     return any(word in _ROUTE_BEFORE for word in before) and not (
         before[-1:] == ["by"] and after[:1] == ["of"]

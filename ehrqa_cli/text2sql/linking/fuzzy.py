@@ -35,6 +35,9 @@ _ENDINGS = frozenset(".?!;:")
 _LONGEST = 12
 _LONG_QUESTION = 300  # tokens; longer texts are linked exactly only, for the rest takes long
 _PER_EDIT = 0.4  # quality lost for a name that is misspelt throughout
+_PRESCRIBED = re.compile(r"\b(?:prescri\w*|rx|scripts?)\b")
+# what is asked of a measurement: "last bicarb of ..."
+_MEASURED = re.compile(r"\b(?:last|latest|recent|first|peak|nadir|trend|repeat|initial)\b")
 # a drug given continuously, in intensive care: an intake, where the database has it
 _INFUSED = re.compile(
     r"\b(?:infus\w*|drips?|gtts?|inputs?|intakes?|titrat\w*|pressors?|bolus\w*|icu intake)\b"
@@ -74,7 +77,7 @@ class FuzzyFinder:
             start, end = runs[first].start, runs[last - 1].end
             if any(start < stop and begin < end for begin, stop in taken):
                 continue
-            if _blocked(start, end, links):
+            if _blocked(start, end, [x for x in links if not _gives_way(x, folded)]):
                 continue
             low, high = places[start], places[runs[last - 1].start] + 1
             found = self._resolve(runs[first:last], tokens, low, high, folded, links)
@@ -93,6 +96,7 @@ class FuzzyFinder:
         links: list[Link],
     ) -> Link | Unresolved | None:
         start, end = run[0].start, run[-1].end
+        run = [token for token in run if token.text not in _ENDINGS]
         for phrase in _readings([token.text for token in run]):
             kinds = self._names.kinds(phrase)
             if kinds:
@@ -120,7 +124,7 @@ class FuzzyFinder:
         possible = [
             kind
             for kind, names in kinds.items()
-            if phrase not in QUESTION_WORDS
+            if (phrase not in QUESTION_WORDS or _comes_from(kind, tokens, low))
             and _in_place(kind, phrase, names)(kind, tokens, low, high, folded)
             and (named(kind, folded) or not _needs_naming(kind, names))
         ]
@@ -131,7 +135,12 @@ class FuzzyFinder:
         else:
             types = ()
         penalty = {kind: min(name.penalty for name in kinds[kind]) for kind in possible}
-        kind = min(possible, key=lambda kind: (not named(kind, folded), penalty[kind], _RANK[kind]))
+        measured = "lab" in possible and _MEASURED.search(folded) is not None
+
+        def place(kind: str) -> tuple[bool, int, bool, int]:
+            return not named(kind, folded), penalty[kind], measured and kind != "lab", _RANK[kind]
+
+        kind = min(possible, key=place)
         meaning = self._names.meaning(kind, phrase)
         if meaning is None:
             return "ambiguous"
@@ -158,20 +167,32 @@ class FuzzyFinder:
             found = self._spelling.nearest(" ".join(words(folded[start:end])))
             if found is None:
                 continue
-            name, edits = found
-            if name in self._names.missing:
+            nearest, edits = found
+            if all(name in self._names.missing for name in nearest):
                 taken.append((start, end))
-                yield Unresolved(start, end, self._names.missing[name])
+                yield Unresolved(start, end, self._names.missing[nearest[0]])
                 continue
-            choice = self._choose(name, tokens, first, last, folded)
+            choices = [self._choose(name, tokens, first, last, folded) for name in nearest]
+            choice = choices[0]
             if isinstance(choice, str):
                 taken.append((start, end))
                 yield Unresolved(start, end, choice)
-            elif choice is not None:
+            elif choice is not None and _agree(choices):
                 taken.append((start, end))
                 types, meaning = choice
-                quality = round(meaning.quality - _PER_EDIT * edits / len(name), 3)
+                quality = round(meaning.quality - _PER_EDIT * edits / len(nearest[0]), 3)
                 yield Link(start, end, types, meaning.value, "spelling", quality)
+
+
+def _agree(choices: list[tuple[tuple[str, ...], Meaning] | str | None]) -> bool:
+    """Whether all names that are as near mean one thing ("troponin", "troponins")."""
+    meant = {(x[0], x[1].value) if isinstance(x, tuple) else x for x in choices}
+    return len(meant) == 1
+
+
+def _comes_from(kind: str, tokens: list[Token], first: int) -> bool:
+    """ "admitted from clinic": a word of questions that here can only be a place."""
+    return kind in _PLACES and first > 0 and tokens[first - 1].text in ("from", "via")
 
 
 def _needs_naming(kind: str, names: list[Name]) -> bool:
@@ -222,6 +243,16 @@ def _blocked(start: int, end: int, links: list[Link]) -> bool:
             if not inside or link.how in ("id", "option"):
                 return True
     return False
+
+
+def _gives_way(link: Link, folded: str) -> bool:
+    """Whether "coumadin (warfarin)" only happens to be spelt like an intake of the dictionary, or
+    "furosemide (lasix)" like an infusion though a prescription is asked about."""
+    if link.types != ("intake",) or "(" not in folded[link.start : link.end]:
+        return False
+    return link.how == "dictionary" or (
+        _PRESCRIBED.search(folded) is not None and not _INFUSED.search(folded)
+    )
 
 
 def _touches(start: int, end: int, links: list[Link]) -> bool:

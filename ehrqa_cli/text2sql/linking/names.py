@@ -18,6 +18,8 @@ KINDS = (
 _REPORTED = frozenset({"drug", "lab"})
 # What a curated line's type may be in a database: what is infused in the ICU is an intake.
 _ALSO = {"drug": ("drug", "intake")}
+# coded by ICD-9 or ICD-10: one thing has two titles
+_CODED = frozenset({"dx", "proc"})
 _CERTAIN, _PER_PENALTY, _LEAST, _CHOSEN = 0.99, 0.01, 0.85, 0.8
 
 
@@ -46,10 +48,10 @@ class Meaning:
 class Names:
     """Phrases (words joined by a space) to what they may mean, by type.
 
-    Of several values the plainest is meant (least penalty). Among equally plain diagnoses, which
-    are mostly the ICD-9 and the ICD-10 title of one thing, the rule is: no "other ...", then
-    the shorter title, then the one that says "unspecified", then the order of the curated list;
-    quality says that others fit as well. Of anything else no one is chosen.
+    Of several values the plainest is meant (least penalty). Among equally plain diagnoses or
+    procedures, which are mostly the ICD-9 and the ICD-10 title of one thing, the rule is: no
+    "other ...", then the shorter title, then the one that says "unspecified", then the order of
+    the curated list; quality says that others fit as well. Of anything else no one is chosen.
     """
 
     def __init__(self, index: ValueIndex, everyday: Iterable[tuple[str, str, str]] = ()) -> None:
@@ -89,7 +91,7 @@ class Names:
         if len(names) == 1:
             quality = max(_LEAST, _CERTAIN - _PER_PENALTY * penalty)
             return Meaning(names[0].value, round(quality, 3), penalty)
-        if kind != "dx" or any(name.loose for name in names):
+        if kind not in _CODED or any(name.loose for name in names):
             return None
         order = sorted(range(len(names)), key=lambda place: (_plainness(names[place].value), place))
         return Meaning(names[order[0]].value, _CHOSEN, penalty, chosen=True)
@@ -126,8 +128,9 @@ class Names:
             for phrase in concept.phrases:
                 if len(self.plainest(kind, phrase)) == 1:
                     continue  # the database has a plain name of its own
-                for value, loose in values.items():
-                    self._add(kind, phrase, value, 0, loose)
+                worst = max((name.penalty for name in values), default=0)
+                for name in values:
+                    self._add(kind, phrase, name.value, worst, name.loose)
         for concept, found in known.items():
             if not found and concept.kind in _REPORTED:
                 own = (concept.targets[0][0],) if concept.kind == "drug" else ()
@@ -135,25 +138,23 @@ class Names:
                     if phrase not in self._names:
                         self.missing.setdefault(phrase, concept.kind)
 
-    def _values(self, kind: str, concept: Concept) -> dict[str, bool]:
-        """The values of the first alternative that this database has, and whether loosely."""
+    def _values(self, kind: str, concept: Concept) -> list[Name]:
+        """The values of the first alternative that this database has."""
         for group in concept.targets:
-            values: dict[str, bool] = {}
+            values: dict[str, Name] = {}
             for target in group:
-                for value, loose in self._target(kind, target):
-                    values.setdefault(value, loose)
+                for name in self._target(kind, target):
+                    values.setdefault(name.value, name)
             if values:
-                return values
-        return {}
+                return list(values.values())
+        return []
 
-    def _target(self, kind: str, target: str) -> Iterator[tuple[str, bool]]:
-        if target.endswith("*"):
-            start = target[:-1].rstrip()
-            for value in self._strings[kind]:
-                if " ".join(words(value)).startswith(start):
-                    yield value, True
-        else:
-            yield from ((name.value, False) for name in self.plainest(kind, target))
+    def _target(self, kind: str, target: str) -> Iterable[Name]:
+        if not target.endswith("*"):
+            return self.plainest(kind, target)
+        start = target[:-1].rstrip()
+        strings = self._strings[kind]
+        return [Name(v, 0, True) for v in strings if " ".join(words(v)).startswith(start)]
 
 
 def _plainness(title: str) -> tuple[bool, int, bool]:

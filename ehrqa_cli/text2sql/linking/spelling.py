@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 SHORTEST = 5  # letters below which a misspelling is not told from another word
 _SOUND_LETTERS = 7
+_NEAREST = 5  # names looked at; where more are as near, none is meant
 _SOUNDS = [
     (re.compile(pattern), sound)
     for pattern, sound in (
@@ -31,8 +32,8 @@ class Spelling:
                 if len(name) >= _SOUND_LETTERS and " " not in name:
                     self._by_sound.setdefault(_sound(name), []).append(name)
 
-    def nearest(self, text: str) -> tuple[str, int] | None:
-        """(name, edits), or None where no name or more than one is near enough."""
+    def nearest(self, text: str) -> tuple[list[str], int] | None:
+        """(the nearest names, edits), or None where no name is near enough."""
         allowed = _edits(text)
         if not allowed or text in self._known:
             return None
@@ -40,7 +41,7 @@ class Spelling:
             self._alike(text, allowed + 1) if len(text) >= _SOUND_LETTERS else None
         )
 
-    def _near(self, text: str, allowed: int) -> tuple[str, int] | None:
+    def _near(self, text: str, allowed: int) -> tuple[list[str], int] | None:
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
@@ -49,43 +50,47 @@ class Spelling:
             self._by_letter.get(text[0], ()),
             scorer=OSA.distance,
             score_cutoff=allowed,
-            limit=2,
+            limit=_NEAREST,
         )
         if not found or found[0][1] == 0:
             return None
-        if len(found) > 1 and found[0][1] == found[1][1]:
-            return None  # two are as near: neither is clearly meant
-        return _sane(text, found[0][0], int(found[0][1]))
+        edits = int(found[0][1])
+        names = [name for name, distance, _ in found if distance == edits]
+        return (names, edits) if all(_sane(text, name, edits) for name in names) else None
 
-    def _alike(self, text: str, allowed: int) -> tuple[str, int] | None:
+    def _alike(self, text: str, allowed: int) -> tuple[list[str], int] | None:
         from rapidfuzz.distance import OSA
 
         alike = self._by_sound.get(_sound(text), ())
         if len(alike) != 1:
             return None
         edits = int(OSA.distance(text, alike[0]))
-        return _sane(text, alike[0], edits) if 0 < edits <= allowed else None
+        sane = 0 < edits <= allowed and _sane(text, alike[0], edits)
+        return ([alike[0]], edits) if sane else None
 
 
-def _sane(text: str, name: str, edits: int) -> tuple[str, int] | None:
+def _sane(text: str, name: str, edits: int) -> bool:
     if _digits(text) != _digits(name):
-        return None
+        return False
     if edits > 1 and text[:-3] == name[: len(text) - 3]:
-        return None  # another ending makes another word: mediastinum, mediastinal
-    if _side(text) != _side(name):
-        return None
-    return name, edits
+        return False  # another ending makes another word: mediastinum, mediastinal
+    return not _opposed(text, name)
 
 
-_PARTS = (
-    "hyper", "hypo", "intra", "inter", "anti", "ante", "ectomy", "ostomy", "otomy", "oscopy",
-    "plasty", "itis", "osis", "emia", "uria", "opathy", "oma",
+# Parts of which few letters make another: hyper- and hypo-, -ectomy and -ostomy.
+_OPPOSITES = (
+    ("hyper", "hypo"), ("intra", "inter"), ("anti", "ante"), ("macro", "micro"),
+    ("ectomy", "ostomy", "otomy", "oscopy", "plasty"), ("itis", "osis", "oma"), ("emia", "uria"),
+    ("systolic", "diastolic"),
 )  # fmt: skip
 
 
-def _side(text: str) -> tuple[bool, ...]:
-    """Parts that few letters turn into another: hyper- and hypo-, -ectomy and -ostomy."""
-    return tuple(part in text for part in _PARTS)
+def _opposed(text: str, name: str) -> bool:
+    for parts in _OPPOSITES:
+        said = {part for part in parts if part in text}
+        if said and said != {part for part in parts if part in name}:
+            return True
+    return False
 
 
 def _sound(text: str) -> str:

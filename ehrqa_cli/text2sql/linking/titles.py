@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-HEAD = 6  # the penalty of the first words of a title: "diverticulosis"
+HEAD = 50  # the penalty of the first words of a title: "diverticulosis"
 _VAGUE = re.compile(
     r",? (?:unspecified|not elsewhere classified|not otherwise specified|not specified|nos|"
     r"site not specified|organism unspecified|unspecified organism|site unspecified|"
