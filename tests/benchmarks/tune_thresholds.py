@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import re
+import sys
 import time
 import zlib
 from collections import Counter
@@ -36,6 +38,7 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Limits, Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
 from ehrqa_cli.engine.confidence import Thresholds, of_result
+from ehrqa_cli.engine.session import shipped_model
 from ehrqa_cli.evaluate.asked import Asked, ask_all, swap_ids
 from ehrqa_cli.evaluate.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score
@@ -43,6 +46,7 @@ from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import Goal, Known, apply, choose_known, hashes, write
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
+from ehrqa_cli.text2sql.local import LocalModel
 
 SEED = 770_031  # training uses small seeds
 SHARES = {"built": 0.4, "ehrsql": 0.25, "clinicians": 0.35}
@@ -101,7 +105,7 @@ def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[
     """What training held out of EHRSQL's train, by the hash of the linked question."""
     rng = random.Random(SEED)
     for item in load_ehrsql(data, "train").items:
-        text = session.linker.link(item.question).text
+        text = session.linker.link(item.question, fuzzy=False).text  # as prepare.py links
         if zlib.crc32(text.encode()) % 10_000 < DEV_SHARE * 10_000:
             yield Asked(item.question, sql=item.gold, group=item.id, source="ehrsql")
             swapped = swap_ids(item.question, patients, rng)
@@ -136,7 +140,7 @@ def weighed(items: list[Asked]) -> list[Asked]:
 def tune(flags: argparse.Namespace) -> None:
     """Ask everything, choose, write, and print what was chosen."""
     started = time.monotonic()
-    with open_session(flags.db, log=False, thresholds=Thresholds.off()) as session:
+    with _session(flags.db) as session:
         patients = read_vocabulary(flags.db).patients
         items = list(built(flags.db, session, flags.built))
         items += ehrsql(flags.ehrsql, session, patients) if flags.ehrsql else []
@@ -145,7 +149,7 @@ def tune(flags: argparse.Namespace) -> None:
         if flags.records and flags.records.is_file():
             known = read_known(flags.records)
         else:
-            known = ask_all(items, session)
+            known = asked(items, flags.db, flags.jobs)
             if flags.records:
                 lines = (json.dumps(asdict(k)) + "\n" for k in known)
                 flags.records.write_text("".join(lines), encoding="utf-8")
@@ -171,6 +175,37 @@ def tune(flags: argparse.Namespace) -> None:
                 f"wrong {on.wrong_on_answerable}+{on.answered_unanswerable} (in sample)"
             )
     print(f"{time.monotonic() - started:.0f} s")
+
+
+_worker: Session
+
+
+def _session(db: Path) -> Session:
+    """One thread each: two processes with one are faster than one with two, above all beside
+    other work, where the two would wait for each other."""
+    model = LocalModel(shipped_model(), threads=1)
+    return Session(db, model=model, thresholds=Thresholds.off())
+
+
+def _start(db: Path) -> None:
+    global _worker
+    _worker = _session(db)
+
+
+def _ask(items: list[Asked]) -> list[Known]:
+    return ask_all(items, _worker)
+
+
+def asked(items: list[Asked], db: Path, jobs: int) -> list[Known]:
+    """Every question asked, in ``jobs`` processes."""
+    parts = [items[i : i + 10] for i in range(0, len(items), 10)]
+    found: list[Known] = []
+    with multiprocessing.get_context("spawn").Pool(jobs, _start, (db,)) as pool:
+        for part in pool.imap(_ask, parts):
+            found += part
+            print(f"\r{len(found)} of {len(items)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return found
 
 
 def read_known(path: Path) -> list[Known]:
@@ -200,6 +235,7 @@ def main() -> None:
     parser.add_argument("--ehrsql", type=Path, help="the folder with train/")
     parser.add_argument("--clinicians", type=Path, help="questions.jsonl")
     parser.add_argument("--built", type=int, default=900, help="how many built questions")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--goal", default="penalty=10")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--records", type=Path, help="keep the answers here, or use those there")
