@@ -123,16 +123,14 @@ def _measure(valid: Dataset, test: Dataset | None, flags: dict[str, Any]) -> Abs
 
 
 def _plan(flags: dict[str, Any]) -> Plan:
-    from ehrqa_cli import modelstore
     from ehrqa_cli.engine.confidence import Thresholds
-    from ehrqa_cli.engine.session import THRESHOLDS_FILE
+    from ehrqa_cli.engine.session import shipped_thresholds
     from ehrqa_cli.evaluate.abstention.study import TABLES, Plan
 
     tables = _list(flags["tables"]) or list(TABLES)
     tables = ["8" if t == "9" else t for t in tables]
     if unknown := sorted(set(tables) - set(TABLES)):
         raise UsageError(f"there is no table {unknown[0]}", f"the tables are {', '.join(TABLES)}")
-    stored = modelstore.models_root() / THRESHOLDS_FILE
     return Plan(
         split=_settings(flags["split"]),
         ablation=tuple(_settings(text) for text in _list(flags["ablation"])),
@@ -143,7 +141,7 @@ def _plan(flags: dict[str, Any]) -> Plan:
         repeats=flags["repeats"],
         tables=frozenset(tables),
         signals=tuple(_list(flags["signals"])),
-        shipped=Thresholds.load(stored) if stored.is_file() else Thresholds(),
+        shipped=shipped_thresholds() or Thresholds(),
     )
 
 

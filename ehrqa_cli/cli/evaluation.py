@@ -86,7 +86,9 @@ def ehrsql(**flags: Any) -> int:
 
 
 def _draw(out: Path, header: dict[str, Any]) -> None:
+    from ehrqa_cli.engine.session import shipped_thresholds
     from ehrqa_cli.evaluate import plots
+    from ehrqa_cli.evaluate.abstention import signals
     from ehrqa_cli.evaluate.ehrsql import RECORDS
     from ehrqa_cli.evaluate.records import read_records
 
@@ -94,7 +96,10 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
         diagnostics.note(f"no plots: {plots.HOW_TO_GET_IT}")
         return
     title = f"{header['dataset']} {header['version']} ({header['dataset_sha256'][:12]})"
-    for path in plots.draw_run(read_records(out / RECORDS), out, title):
+    records = read_records(out / RECORDS)
+    stored = shipped_thresholds()
+    in_force = signals.in_force(stored, records) if stored else None
+    for path in plots.draw_run(records, out, title, in_force):
         diagnostics.note(f"drawn: {path}")
 
 

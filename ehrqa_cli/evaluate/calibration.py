@@ -87,16 +87,19 @@ def reliability(told: ArrayLike, right: ArrayLike, count: int = BINS) -> list[Bi
             end += 1
         if end > start:
             n, share = end - start, float(y[start:end].mean())
-            out.append(Bin(n, float(p[start:end].mean()), share, *_wilson(share, n)))
+            out.append(Bin(n, float(p[start:end].mean()), share, *wilson(share, n)))
             start = end
     return out
 
 
-def _wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """95% interval (Wilson) of a share (0 to 1) seen in ``n`` > 0; unlike the bootstrap's it has a
+    width where the share is 0 or 1."""
     z = 1.96
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # At 0 and at 1 rounding may put a bound just inside the share itself.
+    return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,20 @@ class Judge:
             confidence=answer.confidence,
             scores=answer.scores,
             timings=answer.timings,
+            withheld_right=self._withheld(item, answer),
         )
+
+    def _withheld(self, item: Item, answer: Answer) -> bool | None:
+        """Would the query that was written and withheld have been right? None without one. The
+        risk-coverage curve needs it; no score counts it."""
+        if answer.status is not Status.ABSTAINED or answer.neuralsql is None:
+            return None
+        if item.gold is None:
+            return False
+        try:
+            return comparable(self._execute(answer.neuralsql)) == self._gold(item)
+        except DatabaseError:
+            return False
 
     def of_sql(self, item: Item, sql: str | None) -> Record:
         """Score a predicted query, with the small repairs that the official scorer makes. One

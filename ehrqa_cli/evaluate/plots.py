@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.engine.confidence import Thresholds, probability, risk
 from ehrqa_cli.evaluate.calibration import Curve, brier, reliability, risk_coverage
 from ehrqa_cli.evaluate.records import Record
 
@@ -37,7 +38,9 @@ def draw_risk_coverage(
 ) -> None:
     """One panel a name, one curve a signal. ``goal`` draws the accepted risk (per cent)."""
     figure, axes = _panels(len(panels), title)
-    highest = max((max(c.risk, default=0) for p in panels.values() for c in p.values()), default=1)
+    highest = (
+        max((y for p in panels.values() for c in p.values() for y in c.risk), default=0.0) or 1.0
+    )
     for axis, (name, curves) in zip(axes, panels.items(), strict=True):
         for number, (label, curve) in enumerate(curves.items()):
             axis.plot(
@@ -45,13 +48,14 @@ def draw_risk_coverage(
                 curve.risk,
                 label=label,
                 color=_COLOURS[number % len(_COLOURS)],
-                linestyle=_STYLES[number // 2 % len(_STYLES)],
-                marker="o" if len(curve.risk) < 4 else None,
+                linestyle=_STYLES[number // 2 % len(_STYLES)] if len(curve.risk) > 1 else "none",
+                marker="o" if len(curve.risk) == 1 else None,
+                clip_on=False,
                 drawstyle="steps-post",
             )
         if goal is not None:
             axis.axhline(goal, color="#bbbbbb", linewidth=0.8, label=f"{goal:g}% wrong")
-        axis.set(title=name, xlim=(0, 100), ylim=(-0.02 * highest, 1.05 * highest or 1))
+        axis.set(title=name, xlim=(0, 100), ylim=(-0.02 * highest, 1.05 * highest))
         axis.set_xlabel("questions answered (% of all)")
         axis.set_ylabel("wrong answers (% of answers)")
         axis.legend(fontsize="x-small", loc="upper left")
@@ -95,46 +99,51 @@ def draw_calibration(panels: Mapping[str, Told], path: Path, title: str) -> None
     _save(figure, path)
 
 
-def draw_run(records: Sequence[Record], out: Path, title: str) -> list[Path]:
+def draw_run(
+    records: Sequence[Record], out: Path, title: str, thresholds: Thresholds | None = None
+) -> list[Path]:
     """``risk_coverage.png`` and ``calibration.png`` of an evaluation's records, into ``out``;
-    those that its scores allow. The order of answers is that of their confidence, then of their
-    entropy. What the program declined has no answer to judge: the curve ends before it."""
-    answered = [r for r in records if r.status == "answered"]
-    drawn: list[Path] = []
-    doubts = {
-        "confidence": [_by_confidence(r) for r in answered],
-        "maximum entropy": [r.scores.get("max_entropy") for r in answered],
-        "mean log-probability": [_negative(r.scores.get("mean_logprob")) for r in answered],
-    }
-    right = [r.correct for r in answered]
+    those that its scores allow.
+
+    Both take in the answers that were withheld, whose queries were judged as well; what was
+    declined before a query was written has no answer, and the curves end before it.
+    ``thresholds`` are those in force, which weigh the scores into one risk and confidence.
+    """
+    given = [r for r in records if r.status == "answered" and r.scores]
+    written = [*given, *(r for r in records if r.withheld_right is not None and r.scores)]
+    if not written:
+        return []
+    right = [bool(r.correct or r.withheld_right) for r in written]
+    drawn = [out / "risk_coverage.png"]
     curves = {
-        name: risk_coverage([d for d in doubt if d is not None], right, len(records))
-        for name, doubt in doubts.items()
-        if answered and None not in doubt
+        name: risk_coverage([doubt(r) for r in written], right, len(records))
+        for name, doubt in _doubts(thresholds).items()
     }
-    if curves:
-        path = out / "risk_coverage.png"
-        name = f"{len(records)} questions, {len(answered)} answered"
-        draw_risk_coverage({name: curves}, path, title)
-        drawn.append(path)
-    told = [(r.confidence, r.correct) for r in answered if r.confidence is not None]
-    if told:
-        path = out / "calibration.png"
-        panel = ([p for p, _ in told], [good for _, good in told])
-        draw_calibration({"answers given": panel}, path, title)
-        drawn.append(path)
+    wrong = 100.0 * sum(not r.correct for r in given) / len(given) if given else 0.0
+    curves["as answered"] = Curve((100.0 * len(given) / len(records),), (wrong,))
+    about = f"n = {len(records)}: {len(given)} answered, {len(written) - len(given)} withheld"
+    draw_risk_coverage({about: curves}, drawn[0], title)
+    told = [r.confidence if r.confidence is not None else _told(r, thresholds) for r in written]
+    known = [(p, y) for p, y in zip(told, right, strict=True) if p is not None]
+    if known:
+        drawn.append(out / "calibration.png")
+        panel = ([p for p, _ in known], [y for _, y in known])
+        draw_calibration({"answers given and withheld": panel}, drawn[1], title)
     return drawn
 
 
-def _by_confidence(record: Record) -> float | None:
-    # Calibration gives many answers the same confidence; entropy orders those.
-    if record.confidence is None:
-        return None
-    return -record.confidence + 1e-9 * record.scores.get("max_entropy", 0.0)
+def _doubts(thresholds: Thresholds | None) -> dict[str, Callable[[Record], float]]:
+    found: dict[str, Callable[[Record], float]] = {
+        "maximum entropy": lambda r: r.scores.get("max_entropy", 0.0),
+        "beam score": lambda r: -r.scores.get("mean_logprob", 0.0),
+    }
+    if thresholds is not None:
+        found["risk (all signals)"] = lambda r: risk(r.scores, thresholds)
+    return found
 
 
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+def _told(record: Record, thresholds: Thresholds | None) -> float | None:
+    return probability(record.scores, thresholds) if thresholds is not None else None
 
 
 def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:

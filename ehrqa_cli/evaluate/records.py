@@ -15,7 +15,8 @@ from ehrqa_cli.evaluate.metrics import Outcome
 @dataclass(frozen=True)
 class Record:
     """What became of one question. ``prediction`` is the SQL that was answered with, or None;
-    ``why`` says why there is none, or what went wrong; timings are in seconds by step."""
+    ``why`` says why there is none, or what went wrong; timings are in seconds by step.
+    ``withheld_right``: where a query was written and withheld, would it have been right?"""
 
     id: str
     question: str
@@ -29,6 +30,7 @@ class Record:
     confidence: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+    withheld_right: bool | None = None
 
     @property
     def outcome(self) -> Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ehrqa_cli.evaluate.calibration import brier
+from ehrqa_cli.evaluate.calibration import brier, wilson
 from ehrqa_cli.evaluate.metrics import Scores, intervals, score
 from ehrqa_cli.evaluate.records import Record
 
@@ -71,6 +71,7 @@ class Report:
         out += [
             ("wrong on answerable", str(s.wrong_on_answerable)),
             ("answered though unanswerable", str(s.answered_unanswerable)),
+            ("wrong answers", _wrong(s)),
             ("failed", str(s.failed)),
         ]
         for name, part in (("seen templates", self.seen), ("unseen templates", self.unseen)):
@@ -123,6 +124,15 @@ def _part(part: Scores) -> str:
         f"{part.correct} right, {part.wrong_on_answerable} wrong of {part.questions}"
         f" (P_exe {_percent(part.p_exe)}, R_exe {_percent(part.r_exe)})"
     )
+
+
+def _wrong(s: Scores) -> str:
+    # The bootstrap cannot know of wrong answers when it saw none; this interval can.
+    wrong = s.answered - s.correct
+    if not s.answered:
+        return str(wrong)
+    low, high = (share * s.answered for share in wilson(wrong / s.answered, s.answered))
+    return f"{wrong} of {s.answered} given  (95% {low:.1f} to {high:.1f} in as many)"
 
 
 def _percent(value: float | None) -> str:

@@ -124,6 +124,7 @@ class Runner:
             "as_of": session.as_of,
             "limit": self.limit,
             "predictor": dict(session.model.provenance()),
+            "second": dict(session.second.provenance()) if session.second else None,
             "checks": "off",
             "versions": session.versions,
         }

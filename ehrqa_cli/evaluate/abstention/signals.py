@@ -17,7 +17,7 @@ from ehrqa_cli.engine.confidence import Thresholds, risk
 from ehrqa_cli.evaluate.abstention.ngrams import NO_FILTER, Patterns, Ratios, filtered
 from ehrqa_cli.evaluate.metrics import Outcome, Scores, score
 from ehrqa_cli.evaluate.records import Record
-from ehrqa_cli.evaluate.thresholds import Goal, apply, choose
+from ehrqa_cli.evaluate.thresholds import SECOND, Goal, apply, choose
 
 if TYPE_CHECKING:
     import numpy as np
@@ -257,6 +257,14 @@ def own_signals(valid: Sequence[Record], names: Sequence[str], shipped: Threshol
     found.append(Signal.of_risk(RISK_SHIPPED, shipped))
     fitted = fitted_risk(valid)
     return [*found, Signal.of_risk(RISK_FITTED, fitted)] if fitted else found
+
+
+def in_force(shipped: Thresholds, records: Sequence[Record]) -> Thresholds:
+    """Those of the shipped thresholds that the engine obeys: without the scores of a second
+    opinion, the ones that were chosen without it."""
+    if shipped.fast is None or any(name in r.scores for r in records for name in SECOND):
+        return shipped
+    return shipped.fast
 
 
 def as_shipped(thresholds: Thresholds) -> Signal:

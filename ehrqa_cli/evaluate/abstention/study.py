@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ehrqa_cli.engine.confidence import Thresholds, probability
@@ -27,6 +27,7 @@ from ehrqa_cli.evaluate.abstention.signals import (
     Signal,
     as_shipped,
     fitted_risk,
+    in_force,
     measure,
     own_signals,
     paper_methods,
@@ -81,7 +82,8 @@ class Study:
         test: Sequence[Item] | None,
         plan: Plan,
     ) -> None:
-        self.name, self.records, self.plan = name, records, plan
+        shipped = in_force(plan.shipped, list(records.values()))
+        self.name, self.records, self.plan = name, records, replace(plan, shipped=shipped)
         self.items = [i for i in valid if i.id in records]
         self.test_items = None if test is None else [i for i in test if i.id in records]
         self._rows: dict[SplitSettings | None, tuple[Row, ...]] = {}

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.engine.confidence import Thresholds
 from ehrqa_cli.evaluate import plots
-from ehrqa_cli.evaluate.calibration import auroc, bootstrap, brier, reliability, risk_coverage
+from ehrqa_cli.evaluate.calibration import (
+    auroc,
+    bootstrap,
+    brier,
+    reliability,
+    risk_coverage,
+    wilson,
+)
 from ehrqa_cli.evaluate.metrics import Outcome, intervals, score
 from ehrqa_cli.evaluate.records import Record
 
@@ -44,6 +54,14 @@ def test_intervals_hold_every_score() -> None:
 def test_brier_by_hand() -> None:
     assert brier([0.9, 0.2], [True, False]) == pytest.approx((0.01 + 0.04) / 2)
     assert brier([], []) is None
+
+
+def test_an_interval_of_a_share_has_a_width_at_its_ends() -> None:
+    for n in range(1, 2000, 7):
+        assert wilson(0.0, n)[0] == 0.0 < wilson(0.0, n)[1]
+        assert wilson(1.0, n)[0] < wilson(1.0, n)[1] == 1.0
+    assert wilson(0.0, 1163)[1] == pytest.approx(3.84 / 1163, rel=0.01)
+    assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-3)
 
 
 def test_bins_hold_equally_many_and_keep_equal_ones_together() -> None:
@@ -86,7 +104,9 @@ def records() -> list[Record]:
                scores={"max_entropy": (40 - i) / 10, "mean_logprob": -1.0 / (i + 1)})
         for i in range(40)
     ]  # fmt: skip
-    return [*made, Record("n", "q", None, None, "abstained", False)]
+    withheld = Record("w", "q", "g", None, "abstained", False, scores={"max_entropy": 5.0})
+    declined = Record("n", "q", None, None, "abstained", False)
+    return [*made, replace(withheld, withheld_right=True), declined]
 
 
 def test_plots_of_a_run_are_written(tmp_path: Path) -> None:
@@ -100,6 +120,27 @@ def test_plots_of_a_run_are_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EvaluationError, match="cannot write"):
         plots.draw_run(records(), tmp_path / "file", "data v1")
+
+
+def test_withheld_answers_are_in_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(plots, "draw_risk_coverage", lambda panels, *_: seen.update(panels))
+    monkeypatch.setattr(plots, "draw_calibration", lambda panels, *_: seen.update(panels))
+    weights = Thresholds(weights={"max_entropy": 1.0}, calibration=((0.0, 0.9), (9.0, 0.1)))
+    plots.draw_run(records(), tmp_path, "t", weights)
+    (curves,) = (v for k, v in seen.items() if k.startswith("n = 42: 40 answered, 1 withheld"))
+    for name in ("maximum entropy", "risk (all signals)"):
+        assert curves[name].coverage[-1] == pytest.approx(100 * 41 / 42)
+        assert curves[name].risk[-1] == pytest.approx(100 * 5 / 41)
+    assert curves["as answered"].risk == (100 * 5 / 40,)
+    told, right = seen["answers given and withheld"]
+    assert len(told) == 41 and right[-1] and told[-1] == pytest.approx(0.9 - 0.8 * 5 / 9, abs=1e-3)
+
+
+def test_a_run_without_a_wrong_answer_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    right = [replace(r, correct=True) for r in records() if r.gold]
+    assert len(plots.draw_run(right, tmp_path, "t")) == 2
 
 
 def test_records_without_scores_have_no_plots(tmp_path: Path) -> None:

@@ -138,6 +138,23 @@ def test_truncated_answers_are_read_whole() -> None:
     assert judge().of_answer(ITEM, cut).correct
 
 
+def test_withheld_queries_are_judged_but_never_count() -> None:
+    question = Question("sodium of 7?")
+
+    def withheld(item: load.Item, sql: str | None) -> Record:
+        answer = Answer(question, Status.ABSTAINED, reason_kind="low_confidence", neuralsql=sql)
+        return judge().of_answer(item, answer)
+
+    assert withheld(ITEM, GOLD).withheld_right is True
+    assert withheld(ITEM, "SELECT 1").withheld_right is False
+    assert withheld(ITEM, "SELECT nothing").withheld_right is False
+    assert withheld(NONE, GOLD).withheld_right is False
+    assert withheld(ITEM, None).withheld_right is None
+    assert not withheld(ITEM, GOLD).correct and not withheld(ITEM, GOLD).outcome.answered
+    answered = Answer(question, Status.ANSWERED, rows=((1,),), neuralsql=GOLD)
+    assert judge().of_answer(ITEM, answered).withheld_right is None
+
+
 def test_faults_are_rows() -> None:
     failed = Answer(Question("q"), Status.FAILED, error={"message": "m", "hint": "h"})
     record = judge().of_answer(ITEM, failed)
