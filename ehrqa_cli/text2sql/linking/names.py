@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.text2sql.linking.aliases import HEAD, aliases, words
+from ehrqa_cli.text2sql.linking.context import COMMON
 from ehrqa_cli.text2sql.linking.synonyms import Concept, concepts
 
 # a name of the type written first is meant where nothing in the question decides
@@ -20,7 +21,7 @@ _REPORTED = frozenset({"drug", "lab"})
 _ALSO = {"drug": ("drug", "intake")}
 # coded by ICD-9 or ICD-10: one thing has two titles
 _CODED = frozenset({"dx", "proc"})
-_CERTAIN, _PER_PENALTY, _LEAST, _CHOSEN = 0.99, 0.01, 0.85, 0.8
+_CERTAIN, _PER_PENALTY, _ALONE, _LEAST, _CHOSEN = 0.99, 0.01, 0.95, 0.85, 0.8
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ class Names:
             return None
         penalty = names[0].penalty
         if len(names) == 1:
-            quality = max(_LEAST, _CERTAIN - _PER_PENALTY * penalty)
+            alone = len(self._names[phrase][kind]) == 1 and penalty < HEAD
+            least = _ALONE if alone else _LEAST
+            quality = max(least, _CERTAIN - _PER_PENALTY * penalty)
             return Meaning(names[0].value, round(quality, 3), penalty)
         if kind not in _CODED or any(name.loose for name in names):
             return None
@@ -135,7 +138,7 @@ class Names:
             if not found and concept.kind in _REPORTED:
                 own = (concept.targets[0][0],) if concept.kind == "drug" else ()
                 for phrase in (*concept.phrases, *own):
-                    if phrase not in self._names:
+                    if phrase not in self._names and phrase not in COMMON:
                         self.missing.setdefault(phrase, concept.kind)
 
     def _values(self, kind: str, concept: Concept) -> list[Name]:

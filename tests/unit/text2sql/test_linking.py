@@ -302,7 +302,7 @@ def test_peoples_own_words(
     assert expected not in facts(exact)
     found = [link for link in linked.links if link.how == how]
     assert [("+".join(link.types), link.value) for link in found] == [expected]
-    assert 0.7 <= found[0].quality < 1.0
+    assert 0.85 <= found[0].quality < 1.0
 
 
 def test_what_could_be_several_or_is_nowhere_is_not_guessed(linker: Linker) -> None:

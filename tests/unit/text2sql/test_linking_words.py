@@ -172,6 +172,175 @@ intake | propofol drip | propofol
 """
 
 SECOND = """
+drug | Bumex | bumetanide
+drug | aldactone | spironolactone
+drug | Cozaar | losartan potassium
+drug | diovan | valsartan
+drug | cardizem | diltiazem
+drug | tenormin | atenolol
+drug | inderal | propranolol
+drug | zocor | simvastatin
+drug | Xarelto | rivaroxaban
+drug | brilinta | ticagrelor
+drug | Effient | prasugrel
+drug | nexium | esomeprazole
+drug | prilosec | omeprazole
+drug | reglan | metoclopramide
+drug | phenergan | promethazine
+drug | compazine | prochlorperazine
+drug | zoloft | sertraline
+drug | prozac | fluoxetine
+drug | lexapro | escitalopram oxalate
+drug | cymbalta | duloxetine
+drug | wellbutrin | bupropion
+drug | zyprexa | olanzapine
+drug | abilify | aripiprazole
+drug | depakote | divalproex (delayed release)
+drug | dilantin | phenytoin sodium
+drug | lyrica | pregabalin
+drug | topamax | topiramate (topamax)
+drug | ambien | zolpidem tartrate
+drug | xanax | alprazolam
+drug | oxycontin | oxycodone sr (oxycontin)
+drug | ultram | tramadol
+drug | toradol | ketorolac
+drug | motrin | ibuprofen
+drug | narcan | naloxone
+drug | Advair | fluticasone-salmeterol diskus (100/50)
+drug | duonebs | ipratropium-albuterol neb
+drug | singulair | montelukast
+drug | mucinex | guaifenesin er
+drug | claritin | loratadine
+drug | augmentin | amoxicillin-clavulanic acid
+drug | unasyn | ampicillin-sulbactam
+drug | keflex | cephalexin
+drug | maxipime | cefepime
+drug | merrem | meropenem
+drug | levaquin | levofloxacin
+drug | z-pak | azithromycin
+drug | diflucan | fluconazole
+drug | plaquenil | hydroxychloroquine sulfate
+drug | epogen | epoetin alfa
+drug | renvela | sevelamer carbonate
+drug | phoslo | calcium acetate
+drug | lovenox shots | enoxaparin sodium
+drug | amoxicilin | amoxicillin
+drug | atorvastatine | atorvastatin
+drug | pantoprazol | pantoprazole
+drug | oxycodon-acetaminophen | oxycodone-acetaminophen
+drug | spironolactine | spironolactone
+drug | gabapentn | gabapentin
+drug | prednizone | prednisone
+drug | lorazapam | lorazepam
+drug | warfarine | warfarin
+lab | hb | hemoglobin
+lab | crit | hematocrit
+lab | platelets | platelet count
+lab | white count | white blood cells
+lab | cl | chloride
+lab | hco3 | bicarbonate
+lab | scr | creatinine
+lab | blood urea nitrogen | urea nitrogen
+lab | blood sugar | glucose
+lab | alt | alanine aminotransferase (alt)
+lab | ast | asparate aminotransferase (ast)
+lab | direct bili | bilirubin, direct
+lab | esr | sedimentation rate
+lab | hba1c | % hemoglobin a1c
+lab | proBNP | ntprobnp
+lab | tropt | troponin t
+lab | ck-mb | creatine kinase, mb isoenzyme
+lab | vit b12 | vitamin b12
+lab | pth | parathyroid hormone
+lab | afp | alpha-fetoprotein
+lab | cea | carcinoembyronic antigen (cea)
+lab | total protein | protein, total
+lab | anc | absolute neutrophil count
+lab | d dimer | d-dimer
+lab | paco2 | pco2
+lab | ica | free calcium
+lab | trigs | triglycerides
+lab | uric acid level | uric acid
+lab | fibrinogen | fibrinogen, functional
+lab | urine creatinine | creatinine, urine
+lab | serum albumin | albumin
+lab | creatinin | creatinine
+lab | potasium | potassium
+lab | biliribin | bilirubin, total
+lab | magnesum | magnesium
+lab | thyroid stimulating hormon | thyroid stimulating hormone
+vital | pulse | heart rate
+vital | rr | respiratory rate
+vital | dbp | arterial blood pressure diastolic
+vital | systolic bp | arterial blood pressure systolic
+vital | spo2 | o2 saturation pulseoxymetry
+vital | body temperature | temperature celsius
+vital | body weight | daily weight
+dx | high blood pressure | unspecified essential hypertension
+dx | diabetes type 2 | type 2 diabetes mellitus without complications
+dx | cad | coronary atherosclerosis of native coronary artery
+dx | dvt | acute venous embolism and thrombosis of unspecified deep vessels of lower extremity
+dx | pe | other pulmonary embolism and infarction
+dx | stroke | cerebral infarction, unspecified
+dx | tia | unspecified transient cerebral ischemia
+dx | seizures | other convulsions
+dx | bph | benign prostatic hyperplasia without lower urinary tract symptoms
+dx | pna | pneumonia, organism unspecified
+dx | sepsis | sepsis
+dx | anemia | anemia, unspecified
+dx | iron deficiency anemia | iron deficiency anemia, unspecified
+dx | depression | depressive disorder, not elsewhere classified
+dx | anxiety | anxiety state, unspecified
+dx | obesity | obesity, unspecified
+dx | low sodium | hyposmolality and/or hyponatremia
+dx | cirrhosis | cirrhosis of liver without mention of alcohol
+dx | crohn's | regional enteritis of unspecified site
+dx | lupus | systemic lupus erythematosus
+dx | acute renal failure | acute kidney failure, unspecified
+dx | sleep apnea | unspecified sleep apnea
+dx | diverticulosis | diverticulosis of colon (without mention of hemorrhage)
+dx | psoriasis | psoriasis, unspecified
+dx | atelectasis | pulmonary collapse
+dx | ascites | other ascites
+dx | hyperkalaemia | hyperkalemia
+dx | rhabdo | rhabdomyolysis
+dx | acute pancreatits | acute pancreatitis
+dx | osteoperosis | osteoporosis, unspecified
+dx | hypothyroidsm | hypothyroidism, unspecified
+dx | broken ribs | closed fracture of rib(s), unspecified
+dx | alcohol withdrawl | alcohol withdrawal
+proc | lumbar puncture | spinal tap
+proc | hd | hemodialysis
+proc | bronchoscopy | fiber-optic bronchoscopy
+proc | thoracentesis | thoracentesis
+proc | appy | other appendectomy
+proc | ptca | percutaneous transluminal coronary angioplasty [ptca]
+proc | left heart cath | left heart cardiac catheterization
+proc | colonoscpy | colonoscopy
+organism | cdiff | clostridium difficile
+organism | staph aureus | staph aureus coag +
+organism | coag neg staph | staphylococcus, coagulase negative
+organism | candida | candida albicans
+organism | e. faecalis | enterococcus faecalis
+specimen | sputum cx | sputum
+specimen | stool sample | stool
+mtest | gram stains | gram stain
+mtest | c diff pcr | c. difficile pcr
+dischloc | nursing home | skilled nursing facility
+dischloc | ltach | chronic/long term acute care
+dischloc | hospice care | hospice
+admloc | outside hospital | transfer from hospital
+admloc | the ed | emergency room
+careunit | cvicu | cardiac vascular intensive care unit (cvicu)
+careunit | neuro icu | neuro surgical intensive care unit (neuro sicu)
+careunit | step-down neuro | neuro stepdown
+route | iv push | iv
+route | nasogastric tube | ng
+output | foley output | foley
+output | emesis | emesis
+intake | ffp | fresh frozen plasma
+intake | precedex | dexmedetomidine (precedex)
+intake | normal saline | nacl 0.9%
 """
 
 DECOYS = {
@@ -250,3 +419,37 @@ def missed(linker: Linker, checks: list[tuple[str, str, str]]) -> list[tuple[str
 
 def test_words_known_beforehand(linker: Linker) -> None:
     assert missed(linker, lines(FIRST)) == []
+
+
+def test_words_written_afterwards(linker: Linker) -> None:
+    checks = lines(SECOND)
+    unlinked = {meant for _, meant, _ in missed(linker, checks)}
+    assert len(unlinked) <= 0.05 * len(checks), unlinked
+
+
+def test_what_is_plainly_meant_is_hardly_doubted(linker: Linker) -> None:
+    links = [
+        link
+        for kind, phrase, value in (*lines(FIRST), *lines(SECOND))
+        for link in linker.link(FRAMES[kind][0].format(phrase)).links
+        if link.value == value and link.how == "alias"
+    ]
+    assert len(links) > 150
+    assert all(0.95 <= link.quality < 1.0 for link in links), links
+
+
+def test_a_name_and_its_brand_in_parentheses_are_one_value(linker: Linker) -> None:
+    linked = linker.link("was 10018081 given furosemide (Lasix) or Tylenol (acetaminophen)?")
+    assert [link.value for link in linked.links[1:]] == [
+        *("furosemide", "furosemide"), *("acetaminophen", "acetaminophen")
+    ]  # fmt: skip
+
+
+def test_opposites_are_never_misspellings(linker: Linker) -> None:
+    linked = linker.link("patients with hypokalmia, hypertnsion")
+    values = {link.value for link in linked.links}
+    assert not values & {"hyperkalemia", "hypotension, unspecified"}
+
+
+def test_one_word_for_several_procedures_or_strengths_is_ambiguous(linker: Linker) -> None:
+    assert linker.link("patients who underwent CABG").unknown == (("ambiguous", "cabg"),)
