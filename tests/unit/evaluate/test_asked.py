@@ -1,0 +1,46 @@
+"""Comparing answers with gold however it was written down, and swapping ids."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ehrqa_cli.evaluate.asked import Asked, plain_rows, swap_ids
+
+
+@pytest.mark.parametrize(
+    ("given", "gold"),
+    [
+        (((1, "Sodium"), (2.00004, None)), ((2, None), (1, "sodium"))),
+        (((1,),), (("yes",),)),
+        (((0,),), (("No",),)),
+        (((141.5,),), (("141.50",),)),
+        (((-0.0,),), ((0,),)),
+        (((" a  b",),), (("A b",),)),
+    ],
+)
+def test_the_same_answers(given: tuple, gold: tuple) -> None:  # type: ignore[type-arg]
+    assert plain_rows(given) == plain_rows(gold)
+
+
+@pytest.mark.parametrize(
+    ("given", "gold"),
+    [(((1, 2),), ((2, 1),)), (((1,),), ((1,), (2,))), (((None,),), ((0,),)), ((("1a",),), ((1,),))],
+)
+def test_other_answers(given: tuple, gold: tuple) -> None:  # type: ignore[type-arg]
+    assert plain_rows(given) != plain_rows(gold)
+
+
+def test_what_is_to_be_declined_has_no_gold() -> None:
+    assert not Asked("her phone?").answerable
+    assert Asked("how many?", sql="SELECT 1").answerable and Asked("none?", rows=()).answerable
+
+
+def test_ids_are_swapped_for_real_ones_and_nothing_else() -> None:
+    ids, rng = (10018081, 10039831), random.Random(1)
+    found = swap_ids("has patient 28447 or 5828's sister got 20 mg since 2100 at 10:30?", ids, rng)
+    words = found.replace("'s", "").split()
+    assert {words[2], words[4]} <= {str(i) for i in ids}
+    assert "20 mg since 2100 at 10:30?" in found
+    assert swap_ids("no id on 2100-03-04, 1.5000 ml", ids, rng) == "no id on 2100-03-04, 1.5000 ml"
