@@ -147,9 +147,10 @@ def choose_known(
     if set(SECOND).isdisjoint(weights):
         return chosen
     rest = [name for name in signals if name not in SECOND]
-    fast = choose_known(
-        known, goal, signals=rest, source=source, base=base.fast if base is not None else None
-    )
+    try:
+        fast = choose_known(known, goal, signals=rest, source=source, base=base and base.fast)
+    except EvaluationError:  # nothing but the second opinion tells them apart
+        return chosen
     return replace(chosen, fast=fast)
 
 

@@ -187,3 +187,25 @@ def test_a_group_is_left_out_as_a_whole() -> None:
     told = alike.source["held_out"]["sources"]
     assert set(told) == {"a", "b"} and told["b"]["questions"] == 100
     assert told["a"]["wrong"] < told["b"]["wrong"] + told["b"]["dropped_wrong"]
+
+
+def test_few_wrong_answers_keep_the_weights_they_are_given() -> None:
+    made = records(120)
+    wrong = [r for r in made if not r.correct][:10]
+    few = [*(r for r in made if r.correct), *wrong]
+    base = Thresholds(weights={"max_entropy": 3.0}, intercept=-2.0, source={"of": "another set"})
+    known = [Known(r, str(i)) for i, r in enumerate(few)]
+    chosen = choose_known(known, base=base, source={"of": "mine"})
+    assert (chosen.weights, chosen.intercept) == ({"max_entropy": 3.0}, -2.0)
+    assert chosen.source["of"] == "mine" and "kept" in chosen.source["method"]
+    assert chosen.limit is not None and chosen.calibration
+    assert choose_known(known).weights != base.weights
+
+
+def test_only_the_second_opinion_tells_right_from_wrong() -> None:
+    made = records()
+    for record in made:
+        record.scores.clear()
+        record.scores["disagreement"] = float(not record.correct)
+    chosen = choose(made)
+    assert set(chosen.weights) == {"disagreement"} and chosen.fast is None
