@@ -78,9 +78,13 @@ def draw_calibration(panels: Mapping[str, Told], path: Path, title: str) -> None
             capsize=2,
             label="answers of similar confidence (n), 95% interval",
         )
+        before, lower = -1.0, 0
         for b in bins:
-            place = (-8, -3) if b.true > 0.5 else (8, -3)
+            # The numbers of near neighbours are set below each other.
+            lower = lower - 10 if b.told - before < 0.06 else 0
+            before = b.told
             side = "right" if b.true > 0.5 else "left"
+            place = (-8 if b.true > 0.5 else 8, -3 + lower)
             axis.annotate(
                 str(b.n),
                 (b.told, b.true),

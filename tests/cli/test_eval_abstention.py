@@ -95,7 +95,7 @@ def test_options_reach_the_study(cli, data, asked, ehr):
     [
         (("--split", "20-16"), 2, "no split"),
         (("--ratios", "1,2"), 2, "filter ratios"),
-        (("--tables", "12"), 2, "no table 12"),
+        (("--tables", "13"), 2, "no table 13"),
         (("--valid", "none"), 1, "no EHRSQL split"),
         (("--model", "a=x", "--model", "a=y"), 1, "label"),
     ],

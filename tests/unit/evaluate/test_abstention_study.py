@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_the_shape_of_the_papers_findings() -> None:
     """On a random split the filter lifts the recall to 100; on the new split it cannot."""
     items, records = world()
     tables = {t.number: t for t in Study("m", records, items, None, PLAN).tables()}
-    assert list(tables) == ["2", "3", "4", "5", "6", "7", "10", "11"]
+    assert list(tables) == ["2", "3", "4", "5", "6", "7", "10", "11", "12"]
     for name in ("Entropy", "Beam"):
         original, joined = cells(tables["2"], name), cells(tables["2"], f"{name} + Ngram")
         assert joined[2] == 100.0 and original[1] < 99.0 and original[4:] == (None,) * 4
@@ -63,8 +64,20 @@ def test_the_shape_of_the_papers_findings() -> None:
     assert [str(r[0]).split(" *")[0] for r in tables["6"].blocks[0][1]][-1] == "∞ (baseline)"
     baseline = cells(tables["6"], "∞ (baseline)")
     assert baseline == cells(tables["3"], "Beam")
+    assert [name for name, _ in tables["12"].blocks][1:] == ["new split 4-4-1", "random split"]
+    assert cells(tables["12"], "Beam", 1) == cells(tables["3"], "Beam"), "this parser never errs"
     leaning = {r[0]: r[1:] for r in tables["11"].blocks[0][1]}
     assert leaning["max_entropy"][1] == 100.0 and leaning["max_entropy"][2] < -40
+
+
+def test_detection_alone_forgives_the_parser() -> None:
+    items, records = world()
+    for key in ("q0", "q7", "q14"):  # surest of all, and wrong
+        records[key] = replace(records[key], correct=False)
+    plan = replace(PLAN, tables=frozenset({"2", "12"}))
+    tables = {t.number: t for t in Study("m", records, items, None, plan).tables()}
+    assert cells(tables["2"], "Beam + Ngram")[1] < 99.0
+    assert cells(tables["12"], "Beam + Ngram")[1:3] == (100.0, 100.0)
 
 
 def test_only_the_tables_and_signals_asked_for() -> None:
