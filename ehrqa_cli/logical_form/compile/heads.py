@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import groups, waits
+from ehrqa_cli.logical_form.compile import groups, images, waits
 from ehrqa_cli.logical_form.compile.conditions import (
     days,
     literal,
@@ -33,6 +33,8 @@ _PAIRED = ("after", "before", "with")
 
 def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    if images.is_image(select):
+        return images.compile_image(select)
     if select.also:
         return groups.pair(select)
     if select.group:
@@ -52,10 +54,13 @@ def compile_select(select: Select) -> str:
     return _column(select)
 
 
-def one_row(event: Event, src: Source, columns: str) -> str:
-    """Rows in order; with an order word exactly one, ties broken by the database."""
+def one_row(event: Event, src: Source, columns: str, over: bool = False) -> str:
+    """Rows in order (``over``: only stays that are over); with an order word exactly one, ties
+    broken by the database."""
     plain = replace(event, order=None, extreme=None)
     found = [*rows(plain), *completed(event, src)]
+    if over:
+        found.append(f"{src.table}.{src.end} IS NOT NULL")
     sql = f"SELECT {columns} FROM {src.table}{where(found)}"
     time = f"{src.table}.{src.time}"
     if event.extreme:
@@ -80,10 +85,8 @@ def _since(select: Select) -> str:
 def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
-    sql = one_row(event, src, groups.in_unit(select, measure(src)))
-    if event.order or event.get("current"):
-        return sql
-    return f"{sql} AND {src.table}.{src.end} IS NOT NULL"
+    over = not (event.order or event.get("current"))
+    return one_row(event, src, groups.in_unit(select, measure(src)), over=over)
 
 
 def _value(select: Select) -> str:
