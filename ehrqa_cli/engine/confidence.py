@@ -36,9 +36,11 @@ KINDS = (
 )
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
-    {"pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab"}
+    {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp", "drug", "lab"}
     | {"dx", "proc", "specimen", "mtest", "organism"}
 )
+# Names from here on are exact, or curated synonyms with one meaning in this database.
+_PLAIN = 0.95
 # The third opinion is too slow to be asked all the questions that thresholds are chosen on. These
 # are the logarithms of how much likelier it agrees, or differs, when the answer is wrong than when
 # it is right: it got 20 of 26 answerable questions right in a sample, and agreement with a wrong
@@ -238,7 +240,7 @@ def of_unused_literals(links: tuple[Link, ...], sql: str) -> Reason | None:
 
 def _must_use(link: Link) -> bool:
     # A text that could be several kinds of thing, or was only nearly matched, may be plain words.
-    return set(link.types) <= _MUST_USE and link.quality >= 1.0
+    return set(link.types) <= _MUST_USE and link.quality >= _PLAIN
 
 
 def _repeated(link: Link, links: tuple[Link, ...], used: set[int]) -> bool:
