@@ -36,8 +36,8 @@ KINDS = (
 )
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
-    {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp", "drug", "lab"}
-    | {"dx", "proc", "specimen", "mtest", "organism"}
+    {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
+    | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism"}
 )
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
