@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "calibrate": ("calibrate", "calibrate", "Choose on your own questions how sure to be."),
     "sql": ("sql", "sql", "Run a SELECT of your own, under the same guard and limits."),
     "neuralsql": ("neuralsql", "neuralsql", "Run a NeuralSQL query of your own."),
+    "vqa": ("vqa", "vqa", "Ask one question about one chest X-ray."),
     "db": ("db", "db", "Import MIMIC-IV files, build the demo EHR, describe a database."),
     "models": ("models", "models", "List, pull and verify model files."),
     "eval": ("evaluation", "evaluation", "Measure ehrqa on a benchmark."),

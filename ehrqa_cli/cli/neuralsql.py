@@ -2,35 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.options import FILE
 from ehrqa_cli.cli.sql import query_options, run_query
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
+
+if TYPE_CHECKING:
+    from ehrqa_cli.neuralsql import Execution
+    from ehrqa_cli.vqa import Vqa
+
+scene_graphs_option = click.option(
+    "--scene-graphs",
+    type=FILE,
+    metavar="DIR",
+    help="Read images from this folder of labels (scene_graph.tsv.gz, studies.tsv).",
+)
 
 
 @click.command(short_help="Run a NeuralSQL query of your own.")
 @click.argument("query", metavar="QUERY")
 @query_options
-def neuralsql(query: str, **flags: Any) -> int:
+@scene_graphs_option
+@click.option("--explain", is_flag=True, help="Say which images were read, and the SQL that ran.")
+def neuralsql(query: str, scene_graphs: Path | None, explain: bool, **flags: Any) -> int:
     """Run a NeuralSQL QUERY ("-" reads it from standard input) on the EHR.
 
-    NeuralSQL is SQL as the models write it: current_time means --as-of, and the bounds of vital
-    signs stand as names such as heart_rate_upper.
+    NeuralSQL is SQL as the models write it: current_time means --as-of, the bounds of vital
+    signs stand as names such as heart_rate_upper, and FUNC_VQA('question', study_id) asks about
+    the chest X-ray of a study: 1 or 0, or one row for each finding or place.
 
     \b
     Examples:
       ehrqa neuralsql "SELECT count(*) FROM admissions
           WHERE admittime < datetime(current_time, '-1 year')" --db ehr.sqlite
+      ehrqa neuralsql "SELECT count(DISTINCT subject_id) FROM tb_cxr
+          WHERE FUNC_VQA('is there pneumonia?', study_id) = 1" --db ehr.sqlite \\
+          --scene-graphs labels --explain
 
     \b
     Exit codes: 0 with rows, 1 refused, wrong, or ended by a limit, 2 usage.
     """
-    from ehrqa_cli.neuralsql import run as run_neuralsql
+    from ehrqa_cli.neuralsql import execute
+
+    graphs = read_graphs(scene_graphs)
 
     def run(text: str, database: Database, as_of: str, limits: Limits) -> Result:
-        return run_neuralsql(text, database, as_of=as_of, limits=limits)[0]
+        done = execute(text, database, as_of=as_of, limits=limits, graphs=graphs)
+        if done.missing:
+            shown = ", ".join(map(str, done.missing[:10]))
+            diagnostics.warn(f"{len(done.missing)} studies have no image: {shown}")
+        if explain:
+            _explain(done)
+        return done.result
 
     return run_query(query, flags, run)
+
+
+def read_graphs(folder: Path | None) -> Vqa | None:
+    """A reader over a folder of labels; None without one. Raises UsageError."""
+    if folder is None:
+        return None
+    from ehrqa_cli.vqa import OracleGraphs, Vqa
+
+    return Vqa(OracleGraphs.open(folder))
+
+
+def _explain(done: Execution) -> None:
+    for number, step in enumerate(done.explain()["steps"], 1):
+        diagnostics.note(
+            f"{number}. {step['question']} [{step['program']}]: {step['studies']} studies, "
+            f"{step['images_read']} images read in {step['batches']} batches, "
+            f"{step['cache_hits']} from the cache"
+        )
+        if step["studies_sql"]:
+            diagnostics.note(f"   studies: {step['studies_sql']}")
+    for name, seconds in done.seconds.items():
+        diagnostics.note(f"{name}: {seconds:.3f} s")
+    diagnostics.note(f"executed: {done.sql}")

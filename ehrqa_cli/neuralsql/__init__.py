@@ -1,7 +1,18 @@
 """NeuralSQL: SQL plus FUNC_VQA(question, study). Guard, rules, execution."""
 
-from ehrqa_cli.neuralsql.execute import run
+from ehrqa_cli.neuralsql.execute import Execution, execute, image_evidence, run
 from ehrqa_cli.neuralsql.guard import check
 from ehrqa_cli.neuralsql.rules import RULES, Context, bind, bind_time, bind_vital_bounds
 
-__all__ = ["RULES", "Context", "bind", "bind_time", "bind_vital_bounds", "check", "run"]
+__all__ = [
+    "RULES",
+    "Context",
+    "Execution",
+    "bind",
+    "bind_time",
+    "bind_vital_bounds",
+    "check",
+    "execute",
+    "image_evidence",
+    "run",
+]

@@ -17,8 +17,11 @@ _BAD_FUNCTIONS = frozenset(
 VQA = "func_vqa"
 
 
-def check(sql: str) -> None:
-    """Raises Refused unless ``sql`` is one readable SELECT of data, at most MAX_LENGTH long."""
+def check(sql: str, *, images: bool = False) -> None:
+    """Raises Refused unless ``sql`` is one readable SELECT of data, at most MAX_LENGTH long.
+
+    It may call FUNC_VQA where there is a reader of ``images``.
+    """
     if not sql.strip():
         raise Refused("the SQL is empty", sqltext.ONE_SELECT)
     if len(sql) > MAX_LENGTH:
@@ -26,12 +29,12 @@ def check(sql: str) -> None:
     if "\x00" in sql:
         raise Refused("the SQL holds a NUL character", "remove it")
     try:
-        _check_tree(sql)
+        _check_tree(sql, images)
     except RecursionError:
         raise Refused("the SQL is nested too deeply", "write it with fewer brackets") from None
 
 
-def _check_tree(sql: str) -> None:
+def _check_tree(sql: str, images: bool) -> None:
     tree = sqltext.parse_select(sql)
     for name in sqltext.forbidden_nodes(tree):
         raise Refused(f"{name.upper()} is not allowed", sqltext.ONE_SELECT)
@@ -44,8 +47,8 @@ def _check_tree(sql: str) -> None:
     functions = sqltext.function_names(tree)
     for function in sorted(functions & _BAD_FUNCTIONS):
         raise Refused(f"the function {function} is not allowed", sqltext.ONE_SELECT)
-    if VQA in functions:
+    if VQA in functions and not images:
         raise Refused(
-            "FUNC_VQA asks about images, and no image reader is installed",
-            "ask about the tables only; image questions come with a later version",
+            "FUNC_VQA asks about images, and there is no image reader",
+            "name a folder of labels with --scene-graphs DIR, or ask about the tables only",
         )

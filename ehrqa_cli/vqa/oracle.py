@@ -13,6 +13,7 @@ from typing import ClassVar, TextIO
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import Coverage, Relation, SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
+from ehrqa_cli.vqa.ontology import POSSIBLE
 
 _LABELS, _STUDIES = ("scene_graph.tsv", "scene_graph.tsv.gz"), ("studies.tsv", "studies.tsv.gz")
 _HINT = "the folder needs scene_graph.tsv[.gz] and studies.tsv, as data/ehrxqa-open has them"
@@ -23,8 +24,9 @@ class OracleGraphs(SceneGraphSource):
 
     ``scene_graph.tsv[.gz]`` has study_id, object, attribute, category, present (0 or 1; a
     probability is taken too), one row for each relation that the labels' own ontology allows;
-    ``studies.tsv`` study_id, image_id, view (AP, PA), gender (male, female), ctr, mtr. Relations
-    that are not listed at all are impossible; one that lacks for one study only is unknown there.
+    ``studies.tsv`` study_id, image_id, view (AP, PA), gender (male, female), ctr, mtr. A finding
+    cannot be in a place where it is never listed; one that is listed nowhere is not covered; a
+    row that lacks for one study only is unknown there.
     """
 
     name: ClassVar[str] = "oracle"
@@ -60,7 +62,7 @@ class OracleGraphs(SceneGraphSource):
             sex=any(g.female is not None for g in graphs.values()),
             heart=any(g.heart is not None for g in graphs.values()),
             mediastinum=any(g.mediastinum is not None for g in graphs.values()),
-            possible=frozenset(relations),
+            possible=frozenset(relations) | _unlisted(relations),
         )
         return cls(graphs, coverage, f"{folder.name}:{_digest(labels, studies)}")
 
@@ -75,6 +77,11 @@ class OracleGraphs(SceneGraphSource):
     def provenance(self) -> Mapping[str, str]:
         """The folder's name and the hash of its files."""
         return {"scene_graphs": self._source}
+
+
+def _unlisted(relations: Mapping[Relation, int]) -> frozenset[Relation]:
+    listed = {name for _, name in relations}
+    return frozenset(relation for relation in POSSIBLE if relation[1] not in listed)
 
 
 def _graph(

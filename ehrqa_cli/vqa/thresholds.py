@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import Relation
@@ -26,6 +27,16 @@ class VqaThresholds:
         """The threshold of one relation."""
         found = self.relations.get(relation)
         return found if found is not None else self.attributes.get(relation[1], self.default)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for provenance; ``load`` reads them back."""
+        return {
+            "default": self.default,
+            "view": self.view,
+            "sex": self.sex,
+            "attributes": dict(self.attributes),
+            "relations": [[o, a, t] for (o, a), t in sorted(self.relations.items())],
+        }
 
     @classmethod
     def load(cls, path: Path) -> VqaThresholds:

@@ -64,7 +64,8 @@ def evidence_queries(form: Form) -> list[tuple[str, str]]:
     for select in selects(normalise(form)):
         if select.head in ("expand", "percentile", "survival", "top_mortality"):
             continue
-        src = source(select.event)
-        sql = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(select.event))}"
+        event = select.event.of or select.event  # of a finding, the study it is looked for in
+        src = source(event)
+        sql = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(event))}"
         found.append((src.table, f"{sql} ORDER BY {src.table}.{src.time}"))
     return found

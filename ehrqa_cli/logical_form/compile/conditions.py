@@ -6,6 +6,7 @@ import re
 
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, Source
+from ehrqa_cli.logical_form.compile.sentences import showing
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
 from ehrqa_cli.logical_form.grammar import CHARGES, TIME_FILTERS
 
@@ -147,6 +148,9 @@ def scope(event: Event, src: Source) -> list[str]:
     patient = event.get("patient")
     visit, icu = event.get("visit"), event.get("icu")
     if patient is None:
+        if visit and src.via == "own" and icu is None:
+            during = f"{src.table}.hadm_id IN ( {_everyones(visit.which)} )"
+            return [during, *_group(event, src)]
         if visit or icu:
             raise unsupported("a hospital or ICU visit without a patient")
         return _group(event, src)
@@ -157,6 +161,10 @@ def scope(event: Event, src: Source) -> list[str]:
     group = _group(event, src)
     if src.via == "subject":
         return [f"{src.table}.subject_id {who}", *_own_visit(visit, src, hadm), *group]
+    if src.via == "own":  # a study need not lie in a hospital visit
+        own_visit = [f"{src.table}.hadm_id IN ( {hadm} )"] if visit or icu else []
+        inside = [_during(src, stays(hadm, icu.which))] if icu else []
+        return [f"{src.table}.subject_id {who}", *own_visit, *inside, *group]
     if src.via == "stay":
         inner = stays(hadm, icu.which if icu else None)
         return [f"{src.table}.stay_id IN ( {inner} )", *group]
@@ -167,6 +175,22 @@ def scope(event: Event, src: Source) -> list[str]:
             return [*found, f"icustays.stay_id IN ( {inner} )"]
         found.append(_during(src, inner))
     return found
+
+
+def _everyones(which: str | None) -> str:
+    """The first, last, ... or current hospital visit of every patient, as hadm_id."""
+    if which == "current":
+        return "SELECT admissions.hadm_id FROM admissions WHERE admissions.dischtime IS NULL"
+    offset, way = order_of(which)
+    number = (
+        "ROW_NUMBER() OVER ( PARTITION BY admissions.subject_id "
+        f"ORDER BY admissions.admittime {way} )"
+    )
+    numbered = (
+        f"SELECT admissions.hadm_id, {number} AS C1 FROM admissions "
+        "WHERE admissions.dischtime IS NOT NULL"
+    )
+    return f"SELECT T1.hadm_id FROM ( {numbered} ) AS T1 WHERE T1.C1 = {offset + 1}"
 
 
 def _among(item: Filter) -> str:
@@ -196,7 +220,8 @@ def _group(event: Event, src: Source) -> list[str]:
         return []
     if src.table == "admissions":
         return conditions
-    key = "subject_id" if src.via == "subject" else "hadm_id"
+    by_person = src.via == "subject" or (src.via == "own" and not event.get("aged", *_AGES))
+    key = "subject_id" if by_person else "hadm_id"
     where = " AND ".join(conditions)
     return [f"{src.table}.{key} IN ( SELECT admissions.{key} FROM admissions WHERE {where} )"]
 
@@ -326,6 +351,7 @@ def conditions(event: Event) -> list[str]:
         *scope(event, src),
         *item_condition(event, src),
         *own(event, src),
+        *showing(event, f"{src.table}.study_id"),
         *times(event, f"{src.table}.{src.time}"),
     ]
 

@@ -23,7 +23,8 @@ class Source:
     """A kind of event as a table.
 
     ``via``: how a row belongs to a patient: "subject" (subject_id on the row), "hadm" (through
-    the hospital visit) or "stay" (through the ICU stay). ``code`` is the column that names the
+    the hospital visit), "stay" (through the ICU stay) or "own" (subject_id on the row, and
+    possibly a hospital visit). ``code`` is the column that names the
     item, looked up in ``lookup`` when there is one. ``fixed`` is a condition every row meets.
     """
 
@@ -130,6 +131,7 @@ SOURCES: dict[str, Source] = {
         fixed="microbiologyevents.org_name IS NOT NULL",
     ),
     "bill": Source("cost", "chargetime", "hadm", value="cost"),
+    "study": Source("tb_cxr", "studydatetime", "own", "study_id"),
     "death": Source("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ehrqa_cli.neuralsql.rules import time, vitals
+from ehrqa_cli.neuralsql.rules import time, vitals, vqa
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,18 @@ def bind_vital_bounds(sql: str, context: Context) -> str:
     return vitals.bind_vital_bounds(sql)
 
 
+def quote_questions(sql: str, context: Context) -> str:
+    """Every spelling of a call of FUNC_VQA made one; questions in double quotes are text."""
+    del context
+    return vqa.quote_questions(sql)
+
+
+def plain_answers(sql: str, context: Context) -> str:
+    """What is compared with 'yes' or 'no' is compared with 1 or 0."""
+    del context
+    return vqa.plain_answers(sql)
+
+
 def _bind_time(sql: str, context: Context) -> str:
     return bind_time(sql, context.as_of)
 
@@ -38,7 +50,7 @@ def bind_time(sql: str, as_of: str) -> str:
     return time.bind_time(sql, as_of)
 
 
-RULES: tuple[Rule, ...] = (bind_vital_bounds, _bind_time)
+RULES: tuple[Rule, ...] = (quote_questions, plain_answers, bind_vital_bounds, _bind_time)
 
 
 def bind(sql: str, context: Context) -> str:

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from ehrqa_cli import neuralsql
 from ehrqa_cli.build.generate import Generator
 from ehrqa_cli.build.image_templates import image_templates
 from ehrqa_cli.build.images import ImageMaker
 from ehrqa_cli.build.pair import Pair
 from ehrqa_cli.build.templates import load_library
 from ehrqa_cli.build.vocabulary import read_vocabulary
-from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import PatientScope, Scope
 from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form, scope_of
 from ehrqa_cli.logical_form.normalise import normalise
-from ehrqa_cli.neuralsql import run
+from ehrqa_cli.neuralsql import calls, run
+from ehrqa_cli.vqa import parse as parse_question
 
 TABLE = load_library().families["table"]
 
@@ -64,7 +65,7 @@ def test_a_table_template_has_a_query_that_runs(
 
 
 @pytest.mark.parametrize("modality", ["image", "image+table"])
-def test_an_image_template_has_a_form_and_waits_for_labels(
+def test_an_image_template_has_a_form_and_a_query_that_a_reader_understands(
     modality: str, generator: Generator
 ) -> None:
     maker = ImageMaker(modality, generator.sampler, generator.rng)
@@ -76,5 +77,9 @@ def test_an_image_template_has_a_form_and_waits_for_labels(
         scope, patients = scope_of(parse(pair.form))
         assert scope.value == modality, pair.form
         assert patients is not PatientScope.NONE
-        with pytest.raises(FormError):
-            compile_sql(parse(pair.form))
+        sql = compile_sql(parse(pair.form))
+        neuralsql.check(sql, images=True)
+        found = calls.parse(sql).calls
+        assert found, sql
+        for call in found:
+            parse_question(call.question)

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli import neuralsql
+from ehrqa_cli.neuralsql.rules import vqa
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "neuralsql"
 AS_OF = "2100-12-31 23:59:00"
 RULES: dict[str, Callable[[str], str]] = {
     "bind_time": lambda sql: neuralsql.bind_time(sql, AS_OF),
     "bind_vital_bounds": lambda sql: neuralsql.bind_vital_bounds(sql, neuralsql.Context(AS_OF)),
+    "quote_questions": vqa.quote_questions,
+    "plain_answers": vqa.plain_answers,
 }
 
 

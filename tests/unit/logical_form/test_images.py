@@ -1,0 +1,193 @@
+"""Forms about chest X-rays compiled, and run with labels in place of a vision model."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ehrqa_cli.contracts.errors import FormError
+from ehrqa_cli.contracts.images import NotAnswered, Relation
+from ehrqa_cli.ehr import schema
+from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES
+from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.logical_form import compile_sql, evidence_queries, parse
+from ehrqa_cli.neuralsql import execute, run
+from ehrqa_cli.vqa import OracleGraphs, Vqa
+
+AS_OF = "2100-12-31 23:59:00"
+EDEMA: Relation = ("left lung", "pulmonary edema/hazy opacity")
+PICC: Relation = ("svc", "picc")
+PNEUMONIA: Relation = ("left lung", "pneumonia")
+ALL = (EDEMA, PICC, PNEUMONIA)
+# study: patient, hospital visit, time, what is seen
+STUDIES: dict[int, tuple[int, int | None, str, tuple[Relation, ...]]] = {
+    501: (1, 11, "2100-05-01 10:00:00", (EDEMA,)),
+    502: (1, 11, "2100-05-02 10:00:00", (EDEMA, PICC)),
+    503: (1, None, "2100-06-03 10:00:00", (PICC,)),
+    504: (2, 12, "2100-05-01 10:00:00", (PNEUMONIA,)),
+}
+CASES: list[tuple[str, list[object]]] = [
+    ('exists finding "picc" of ( study 502 )', [1]),
+    ('none finding "picc" of ( study 502 )', [0]),
+    ('exists finding "picc" of ( study 999 )', [None]),
+    ('exists finding "picc" and "pneumonia" of ( study 502 )', [0]),
+    ('exists finding "picc" or "pneumonia" at "svc" or "neck" of ( study 502 )', [1]),
+    ('exists finding abnormality at "left lung" and "svc" of ( study 502 )', [1]),
+    ('name finding "tubesandlines" or "disease" of ( study 504 )', ["pneumonia"]),
+    ('name finding "picc" or "pneumonia" of ( study 502 )', ["picc"]),
+    ('name finding abnormality at "svc" not "left lung" of ( last study patient 1 )', ["picc"]),
+    ('place finding "picc" of ( last study patient 1 visit first )', ["svc"]),
+    ('place finding abnormality at "svc" or "neck" of ( study 502 )', ["svc"]),
+    ('place finding "picc" not "pneumonia" of ( study 502 )', ["svc"]),
+    ("view last study patient 1", ["PA"]),
+    ("sex study 501", ["female"]),
+    ("exists wide_heart of ( study 501 )", [1]),
+    ("exists wide_mediastinum of ( study 501 )", [0]),
+    ('exists finding "picc" new of ( study 502 ) than previous', [1]),
+    ('exists finding "picc" new of ( study 503 ) than previous', [0]),
+    ('exists finding "picc" still_present of ( study 503 ) than ( study 502 )', [1]),
+    ('exists finding "pneumonia" still_absent of ( study 502 ) than previous', [1]),
+    ('exists finding "anatomicalfinding" resolved of ( last study patient 1 ) than previous', [1]),
+    ('exists finding abnormality new of ( study 501 ) than previous', []),
+    ('name finding abnormality new of ( study 501 ) than previous', []),
+    ('name finding abnormality new of ( study 502 ) than previous', ["picc"]),
+    (
+        'name finding abnormality at "left lung" still_absent of ( study 502 ) than previous',
+        ["pneumonia"],
+    ),
+    (
+        'place finding "anatomicalfinding" resolved of ( study 503 ) than ( study 502 )',
+        ["left lung"],
+    ),
+    ('count study showing ( "picc" ) patient 1', [2]),
+    ('time first study showing ( "picc" at "svc" ) patient 1', ["2100-05-02 10:00:00"]),
+    ('exists study showing ( "pneumonia" ) patient 1', [0]),
+    ("patients study showing ( abnormality ) in \"2100-05\"", [1, 2]),
+    ('count_patients study showing ( "picc" or "pneumonia" )', [2]),
+    ('patients study showing ( "picc" ) visit last', [1]),
+    ('count_patients study showing ( abnormality ) visit current', [0]),
+    ('count_patients study showing ( abnormality ) female aged "50-59"', [1]),
+    ('exists dx patient 1 with ( study showing ( "picc" ) ) samevisit', [1]),
+    ('exists study showing ( "picc" ) patient 1 after ( dx ) within "2 day"', [1]),
+    ('exists dx patient 1 after ( study showing ( "picc" ) ) samevisit', [0]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabase]:
+    path = tmp_path_factory.mktemp("ehr") / "ehr.sqlite"
+    connection = sqlite3.connect(path)
+    for table in (*schema.TABLES, *schema.OPTIONAL_TABLES):
+        connection.execute(table.ddl())
+    connection.executemany(
+        "INSERT INTO patients (row_id, subject_id, gender, dob) VALUES (?, ?, ?, '2050-01-01')",
+        [(1, 1, "f"), (2, 2, "m")],
+    )
+    connection.executemany(
+        "INSERT INTO admissions VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
+        " 'medicare', 'english', 'married', 50)",
+        [
+            (1, 1, 11, "2100-05-01 08:00:00", "2100-05-09 08:00:00"),
+            (2, 2, 12, "2100-05-01 08:00:00", "2100-05-09 08:00:00"),
+        ],
+    )
+    connection.execute(
+        "INSERT INTO diagnoses_icd (row_id, subject_id, hadm_id, icd_code, charttime)"
+        " VALUES (1, 1, 11, 'x', '2100-05-01 12:00:00')"
+    )
+    connection.executemany(
+        "INSERT INTO tb_cxr VALUES (?, ?, ?, ?, ?, ?, 'pa')",
+        [(s, who, visit, s, f"i{s}", at) for s, (who, visit, at, _) in STUDIES.items()],
+    )
+    connection.commit()
+    connection.close()
+    found = SqliteDatabase.open(path)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Vqa:
+    folder = tmp_path_factory.mktemp("labels")
+    others = set(ATTRIBUTES) - {name for _, name in ALL}
+    listed = [*ALL, *(("trachea", name) for name in sorted(others))]  # a small ontology, complete
+    lines = ["study_id\tobject\tattribute\tcategory\tpresent"]
+    for study, (*_, seen) in STUDIES.items():
+        lines += [f"{study}\t{o}\t{a}\tx\t{int((o, a) in seen)}" for o, a in listed]
+    (folder / "scene_graph.tsv").write_text("\n".join(lines) + "\n")
+    more = [f"{study}\ti{study}\tPA\tfemale\t0.51\t0.2" for study in STUDIES]
+    head = "study_id\timage_id\tview\tgender\tctr\tmtr"
+    (folder / "studies.tsv").write_text("\n".join([head, *more]) + "\n")
+    return Vqa(OracleGraphs.open(folder))
+
+
+@pytest.mark.parametrize(("form", "expected"), CASES)
+def test_form(form: str, expected: list[object], database: SqliteDatabase, reader: Vqa) -> None:
+    result, _ = run(compile_sql(parse(form)), database, as_of=AS_OF, graphs=reader)
+    assert sorted((row[0] for row in result.rows), key=str) == expected
+
+
+def test_evidence_is_the_study_itself(database: SqliteDatabase, reader: Vqa) -> None:
+    form = parse('exists finding "picc" of ( last study patient 1 )')
+    ((table, sql),) = evidence_queries(form)
+    result, _ = run(sql, database, as_of=AS_OF, graphs=reader)
+    assert (table, result.rows) == ("tb_cxr", ((503,),))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        'exists finding "picc"',
+        'exists finding "air bronchogram" of ( study 1 )',
+        'exists finding "picc" at "knee" of ( study 1 )',
+        'exists finding "picc" and "pneumonia" or "hernia" of ( study 1 )',
+        "exists finding #1 of ( study 1 )",
+    ],
+)
+def test_forms_without_a_query(form: str) -> None:
+    with pytest.raises(FormError):
+        compile_sql(parse(form))
+
+
+def _benchmark() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks" / "vqa_oracle.py"
+    spec = importlib.util.spec_from_file_location("vqa_oracle", path)
+    assert spec is not None and spec.loader is not None
+    import sys
+
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["vqa_oracle"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_one_instance_of_every_template_is_right(shared_data: Path) -> None:
+    """168 image and 75 image+table templates, the first question of each, with the labels."""
+    benchmark = _benchmark()
+    folder = shared_data / "ehrxqa-open"
+    reader = Vqa(OracleGraphs.open(folder))
+    database = SqliteDatabase.open(folder / "mimic_iv_cxr.sqlite")
+    text = (folder / "questions.jsonl").read_text(encoding="utf-8")
+    first: dict[str, dict[str, object]] = {}
+    for row in map(json.loads, text.splitlines()):
+        if row["answerable"]:
+            first.setdefault(row["template"], row)
+    assert len(first) == 243
+    wrong = []
+    for template, row in first.items():
+        form = benchmark.form_of(template, row["template_text"])
+        try:
+            done = execute(compile_sql(parse(form)), database, as_of=AS_OF, graphs=reader)
+        except NotAnswered:
+            wrong.append(row["id"])
+            continue
+        if not benchmark.same(done.result.rows, row["answer"]):
+            wrong.append(row["id"])
+    database.close()
+    assert not wrong
