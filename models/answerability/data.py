@@ -78,8 +78,9 @@ _SMALL = frozenset(
 )
 
 
-def clusters(texts: Sequence[str]) -> list[int]:
-    """Connected components of texts that share at least half of their content words."""
+def clusters(texts: Sequence[str]) -> list[str]:
+    """Of each text, the first in the alphabet of those linked to it by shared words: two texts
+    are linked when more than half of all their content words are in both."""
     bags = [
         frozenset(w[:6] for w in re.findall(r"[a-z]+", re.sub(r"<\w+>(#\d+)?", "", t))) - _SMALL
         for t in texts
@@ -93,10 +94,12 @@ def clusters(texts: Sequence[str]) -> list[int]:
 
     for a in range(len(bags)):
         for b in range(a):
-            shared = len(bags[a] & bags[b])
-            if shared and 2 * shared >= min(len(bags[a]), len(bags[b])):
+            if 2 * len(bags[a] & bags[b]) > len(bags[a] | bags[b]):
                 parent[root(a)] = root(b)
-    return [root(k) for k in range(len(texts))]
+    names: dict[int, str] = {}
+    for k, text in enumerate(texts):
+        names[root(k)] = min(text, names.get(root(k), text))
+    return [names[root(k)] for k in range(len(texts))]
 
 
 def held(group: str, share: float, seed: str) -> bool:

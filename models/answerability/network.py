@@ -128,8 +128,10 @@ class Reader(nn.Module):
         self.labels = nn.Linear(self.shape["size"], labels)
         self.scale = nn.Parameter(torch.tensor(8.0))
 
-    def forward(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(logit of unanswerable, log-probabilities of lexemes, logits of labels)."""
+    def forward(self, ids: Tensor, before: Tensor, can: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(logit of unanswerable, log-probabilities of lexemes, logits of labels); the last two
+        only of the questions in ``can``, a mask: the others have no form."""
         logit, point, states = self.encoder(ids)
-        hidden = ((ids == 0).to(states.dtype) * -1e4)[:, None, None, :]
-        return logit, self.writer(states, hidden, before), self.labels(point * self.scale)
+        hidden = ((ids[can] == 0).to(states.dtype) * -1e4)[:, None, None, :]
+        logp = self.writer(states[can], hidden, before[can])
+        return logit, logp, self.labels(point[can] * self.scale)

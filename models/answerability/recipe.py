@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "second")
     parser.add_argument("--minutes", type=float, default=15, help="of processor time, each run")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--warm", type=Path, help="an earlier run to start from")
     parser.add_argument("--skip-hold", action="store_true", help="no scores on held-out templates")
     args = parser.parse_args()
     work, python = args.work.resolve(), sys.executable
@@ -49,6 +50,8 @@ def main() -> None:
         run(python, HERE / "vectors.py", "--out", vectors)
     given = ("--data", *data, "--without", *args.without, "--vectors", vectors)
     budget = ("--minutes", str(args.minutes), "--threads", str(args.threads))
+    if args.warm:
+        budget = (*budget, "--warm", str(args.warm.resolve()))
     held, full = work / "held", work / "run"
     if not args.skip_hold and not (held / "report.json").exists():
         run(python, HERE / "train.py", *given, "--out", held, "--hold", "0.12", *budget)

@@ -62,14 +62,34 @@ def tensors(
 
 def loss_of(reader: Reader, batch: Sequence[Row], labels: int) -> Tensor:
     ids, before, after, target, none = tensors(batch, labels, DROPPED)
-    logit, logp, told = reader(ids, before)
-    answer = F.binary_cross_entropy_with_logits(logit, none * 0.98 + 0.01)
     can = none == 0
+    logit, logp, told = reader(ids, before, can)
+    answer = F.binary_cross_entropy_with_logits(logit, none * 0.98 + 0.01)
     if not bool(can.any()):
         return answer
-    form = F.nll_loss(logp[can].flatten(0, 1), after[can].flatten(), ignore_index=0)
-    words = F.binary_cross_entropy_with_logits(told[can], target[can], reduction="sum")
+    form = F.nll_loss(logp.flatten(0, 1), after[can].flatten(), ignore_index=0)
+    words = F.binary_cross_entropy_with_logits(told, target[can], reduction="sum")
     return answer + form + 0.05 * words / can.sum()
+
+
+def warm(reader: Reader, run: Path, labels: Sequence[str]) -> None:
+    """Start from the weights of another run; lexemes and labels are matched by their words, those
+    it did not have start at random."""
+    state = torch.load(run / "checkpoint.pt", weights_only=True)["model"]
+    named = json.loads((run / "words.json").read_text())
+    own = reader.state_dict()
+    tables = {"writer.word": "lexemes", "writer.out": "lexemes", "labels": "labels"}
+    for name, value in state.items():
+        kind = tables.get(name.rpartition(".")[0])
+        if kind is None:
+            own[name] = value
+            continue
+        words = FORM_WORDS if kind == "lexemes" else labels
+        place = {word: k for k, word in enumerate(named[kind])}
+        for k, word in enumerate(words):
+            if word in place:
+                own[name][k] = value[place[word]]
+    reader.load_state_dict(own)
 
 
 def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
@@ -90,7 +110,7 @@ def rate(reader: Reader, rows: Sequence[Row], labels: int) -> tuple[np.ndarray, 
     for start in range(0, len(order), 64):
         part = order[start : start + 64]
         ids, before, after, _, _ = tensors([rows[k] for k in part], labels)
-        logit, logp, _ = reader(ids, before)
+        logit, logp, _ = reader(ids, before, torch.ones(len(part), dtype=torch.bool))
         each = logp.gather(-1, after[..., None])[..., 0].masked_fill(after == 0, 0.0)
         logits[part], worst[part] = logit.numpy(), each.min(1).values.numpy()
     reader.train()
@@ -119,58 +139,32 @@ def report(reader: Reader, rows: Sequence[Row], labels: int) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
-    parser.add_argument("--without", nargs="*", default=[])
-    parser.add_argument("--vectors", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--hold", type=float, default=0.0)
-    parser.add_argument("--fold", default="1", help="another word holds other groups out")
-    parser.add_argument("--minutes", type=float, default=15, help="of processor time")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=1.5e-3)
-    parser.add_argument("--repeat", type=int, default=3, help="times EHRSQL is read an epoch")
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(1)
-    rng = random.Random(1)
-    args.out.mkdir(parents=True, exist_ok=True)
-    stored = np.load(args.vectors)
-    pieces = Pieces([str(w) for w in stored["words"]])
-    raw = load(args.data, args.without)
-    names = label_names(raw)
-    rows = encode(raw, pieces, names)
-    kept = [r for r in rows if not held(r.group, args.hold, args.fold)]
-    out = [r for r in rows if held(r.group, args.hold, args.fold)]
-    reader = Reader(table(stored["v"], 64), len(SPECIALS), len(FORM_WORDS), len(names))
+def fit(reader: Reader, rows: Sequence[Row], labels: int, args: argparse.Namespace) -> int:
+    """Train until the processor time is used up; returns the steps, of an earlier start too."""
     settings = torch.optim.AdamW(reader.parameters(), lr=args.rate, weight_decay=0.02)
-    saved, done, step = args.out / "checkpoint.pt", 0.0, 0
+    saved, rng = args.out / "checkpoint.pt", random.Random(1)
+    done, step, average = 0.0, 0, 0.0
     if saved.exists():
         state = torch.load(saved, weights_only=True)
         reader.load_state_dict(state["model"])
         settings.load_state_dict(state["optimizer"])
         done, step = state["seconds"], state["step"]
         rng.seed(step)
-    begun, wrote = time.process_time() - done, time.time()
-    budget = args.minutes * 60
+    begun, wrote, budget = time.process_time() - done, time.time(), args.minutes * 60
+    spent = done
     reader.train()
-    print(f"{len(kept)} rows, {len(out)} held out", file=sys.stderr, flush=True)
-    average = 0.0
-    while (spent := time.process_time() - begun) < budget:
-        for batch in batches(kept, 3000, rng, {"ehrsql": args.repeat}):
-            spent = time.process_time() - begun
-            share = min(spent / budget, 1.0)
-            lr = args.rate * min(1.0, (step + 1) / 200) * (1.0 - share * 0.98)
+    while spent < budget:
+        for batch in batches(rows, 3000, rng, {"ehrsql": args.repeat}):
+            lr = args.rate * min(1.0, (step + 1) / 200) * (1.0 - min(spent / budget, 1.0) * 0.98)
             for group in settings.param_groups:
                 group["lr"] = lr
-            loss = loss_of(reader, batch, len(names))
+            loss = loss_of(reader, batch, labels)
             settings.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
             settings.step()
-            average += (float(loss) - average) * (0.02 if step else 1.0)
-            step += 1
+            average += (float(loss.detach()) - average) * (0.02 if step else 1.0)
+            step, spent = step + 1, time.process_time() - begun
             if step % 200 == 0:
                 print(f"step {step} {spent:.0f}s loss {average:.3f}", file=sys.stderr, flush=True)
             if time.time() - wrote > 60 or spent >= budget:
@@ -180,11 +174,46 @@ def main() -> None:
                 wrote = time.time()
             if spent >= budget:
                 break
-    found = {"steps": step, "rows": len(kept), "held_out": len(out)}
+    return step
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, nargs="+", required=True)
+    parser.add_argument("--without", nargs="*", default=[])
+    parser.add_argument("--vectors", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--hold", type=float, default=0.0)
+    parser.add_argument("--fold", default="1", help="another word holds other groups out")
+    parser.add_argument("--warm", type=Path, help="another run to start from")
+    parser.add_argument("--minutes", type=float, default=15, help="of processor time")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--repeat", type=int, default=3, help="times EHRSQL is read an epoch")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = options()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    args.out.mkdir(parents=True, exist_ok=True)
+    stored = np.load(args.vectors)
+    raw = load(args.data, args.without)
+    names = label_names(raw)
+    rows = encode(raw, Pieces([str(w) for w in stored["words"]]), names)
+    kept = [r for r in rows if not held(r.group, args.hold, args.fold)]
+    out = [r for r in rows if held(r.group, args.hold, args.fold)]
+    print(f"{len(kept)} rows, {len(out)} held out", file=sys.stderr, flush=True)
+    reader = Reader(table(stored["v"], 64), len(SPECIALS), len(FORM_WORDS), len(names))
+    if args.warm:
+        warm(reader, args.warm, names)
+    (args.out / "words.json").write_text(json.dumps({"lexemes": FORM_WORDS, "labels": names}))
+    steps = fit(reader, kept, len(names), args)
+    found = {"steps": steps, "rows": len(kept), "held_out": len(out)}
     if out:
         found |= report(reader, out, len(names))
     (args.out / "report.json").write_text(json.dumps(found, indent=1) + "\n")
-    (args.out / "labels.json").write_text(json.dumps(names))
     print(json.dumps(found), file=sys.stderr)
 
 

@@ -28,7 +28,9 @@ from ehrqa_cli.text2sql.local import LocalModel  # noqa: E402
 from ehrqa_cli.text2sql.second import SecondOpinion  # noqa: E402
 
 # The sign that makes a larger score mean "more likely wrong".
-SIGNS = {"agreement": -1.0, "mean_logprob": -1.0}
+SIGNS = dict.fromkeys(
+    ("agreement", "retrieved", "mean_logprob", "min_logprob", "sum_logprob"), -1.0
+)
 
 
 def measure(row: dict[str, Any], model: LocalModel, second: SecondOpinion) -> dict[str, Any]:

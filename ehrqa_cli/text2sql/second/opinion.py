@@ -7,21 +7,20 @@ known questions (``models/nearest``) read what it saw. Nothing here knows the ge
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.errors import ModelError
+from ehrqa_cli.contracts.errors import FormError, ModelError
 from ehrqa_cli.contracts.types import LinkedQuestion
+from ehrqa_cli.logical_form import normalise, parse, print_form
 from ehrqa_cli.text2sql.second.files import Folder
 from ehrqa_cli.text2sql.second.pieces import Pieces, Read
 from ehrqa_cli.text2sql.second.slots import fill, template_text
 
-VOTERS = 8  # neighbours that vote
-POOL = 48  # neighbours looked at to find that many that can be filled
-_SHARP = 12.0  # how fast a vote fades with distance
+POOL = 48  # nearest known questions looked at
+CANDIDATES = 8  # different forms that the writer compares
 _KEPT = 32  # questions whose reading is kept
 
 
@@ -77,36 +76,45 @@ class SecondOpinion:
         return cls(Folder(models_root / "answerability"), Folder(models_root / "nearest"))
 
     def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
-        """The measured signals, all floats.
+        """The measured signals, all floats; the last five are absent without a form.
 
-        ``p_unanswerable``: probability that no form answers the question. ``nearest_distance``:
-        cosine distance of the nearest known question that can be filled (2.0 without one).
-        ``agreement``: share of the neighbours' votes for ``form``, nearer ones counting more.
-        ``lexeme_surprise``: how unlikely the writer finds the form's least likely lexeme (nats);
-        ``form_surprise``: the whole form (nats). The last three are absent without a form.
+        ``p_unanswerable``: probability that no form answers the question.
+        ``nearest_distance``: cosine distance of the nearest known question whose form can be
+        filled (2.0 without one).
+        ``agreement``: of the forms of the nearest known questions and the given one, the share of
+        the writer's probability that the given one has: 1.0 when none of them is as likely.
+        ``retrieved``: 1.0 when the given form is one of theirs.
+        ``lexeme_surprise``: how unlikely the writer finds the form's least likely lexeme (nats).
+        ``lexeme_gap``: by how much (nats) it likes another lexeme better, where that is most;
+        0.0 when it would write this very form itself.
+        ``form_surprise``: the form as a whole (nats).
         """
         seen = self._look(linked)
-        near = self._neighbours(linked, seen, VOTERS)
+        near = self._candidates(linked, seen, CANDIDATES)
         found = {
             "p_unanswerable": _sigmoid(seen.logit),
             "nearest_distance": near[0][0] if near else 2.0,
         }
         if form is not None:
-            each = self._surprise(seen, form)
-            found["agreement"] = _votes(near, form)
+            form = _canonical(form)
+            each, gaps = self._surprise(seen, form)
+            total = math.fsum(each)
+            others = [filled for _, _, filled in near if filled != form]
+            rivals = [math.fsum(self._surprise(seen, other)[0]) for other in others]
+            found["agreement"] = 1.0 / (1.0 + math.fsum(_odds(total - r) for r in rivals))
+            found["retrieved"] = float(len(others) < len(near))
             found["lexeme_surprise"] = max(each)
-            found["form_surprise"] = math.fsum(each)
+            found["lexeme_gap"] = max(gaps)
+            found["form_surprise"] = total
         return found
 
     def nearest(self, linked: LinkedQuestion, k: int) -> tuple[Neighbour, ...]:
         """The ``k`` nearest known questions, each form once, whose forms this question's
         references can fill; nearest first."""
-        found: dict[str, Neighbour] = {}
-        for distance, known, form in self._neighbours(linked, self._look(linked), 4 * k):
-            if form not in found and len(found) < k:
-                shown = template_text(known.text)
-                found[form] = Neighbour(known.text, form, distance, shown)
-        return tuple(found.values())
+        return tuple(
+            Neighbour(known.text, form, distance, template_text(known.text))
+            for distance, known, form in self._candidates(linked, self._look(linked), k)
+        )
 
     def provenance(self) -> dict[str, str]:
         """File names with their SHA-256, and onnxruntime's version."""
@@ -137,34 +145,36 @@ class SecondOpinion:
         self._seen[linked.text] = seen
         return seen
 
-    def _neighbours(
+    def _candidates(
         self, linked: LinkedQuestion, seen: _Seen, count: int
     ) -> list[tuple[float, _Known, str]]:
-        """(distance, question, filled form) of the nearest that can be filled."""
+        """(distance, question, filled form) of the nearest that can be filled, a form once."""
         similar, places = _run(self._index, point=seen.point)
         ours = [link.types for link in linked.links]
-        found: list[tuple[float, _Known, str]] = []
+        found: dict[str, tuple[float, _Known, str]] = {}
         for cosine, place in zip(similar[0].tolist(), places[0].tolist(), strict=True):
+            if len(found) >= count:
+                break
             known = self._known[place]
             filled = fill(known.form, ours)
             if filled is not None:
-                found.append((max(0.0, 1.0 - cosine), known, filled[0]))
-                if len(found) == count:
-                    break
-        return found
+                found.setdefault(filled[0], (max(0.0, 1.0 - cosine), known, filled[0]))
+        return list(found.values())
 
-    def _surprise(self, seen: _Seen, form: str) -> list[float]:
-        """How unlikely each lexeme and the end of the form are, in nats."""
+    def _surprise(self, seen: _Seen, form: str) -> tuple[list[float], list[float]]:
+        """How unlikely each lexeme and the end of the form are, and how much likelier the
+        likeliest in its place is, in nats."""
         import numpy as np
 
         ids = self._words
         words = [seen.read.numbers.get(w, w) for w in form.split()]
         numbers = [ids["<s>"], *(ids.get(w, ids["<unk>"]) for w in words), ids["</s>"]]
         numbers = numbers[: self._limit + 1]
-        (logp,) = _run(
-            self._writer, states=seen.states, before=np.array([numbers[:-1]], dtype=np.int64)
-        )
-        return [-float(row[k]) for row, k in zip(logp[0], numbers[1:], strict=True)]
+        before = np.array([numbers[:-1]], dtype=np.int64)
+        (logp,) = _run(self._writer, states=seen.states, before=before)
+        each = [-float(row[k]) for row, k in zip(logp[0], numbers[1:], strict=True)]
+        best = logp[0].max(1).tolist()
+        return each, [surprise + float(top) for surprise, top in zip(each, best, strict=True)]
 
     @cached_property
     def _limit(self) -> int:
@@ -184,7 +194,13 @@ def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0
 
 
-def _votes(near: Sequence[tuple[float, _Known, str]], form: str) -> float:
-    weights = [math.exp(-_SHARP * (distance - near[0][0])) for distance, _, _ in near]
-    given = [w for w, (_, _, filled) in zip(weights, near, strict=True) if filled == form]
-    return math.fsum(given) / math.fsum(weights) if weights else 0.0
+def _odds(nats: float) -> float:
+    return math.exp(min(nats, 700.0))
+
+
+def _canonical(form: str) -> str:
+    """The form in the one way it is written for training; as it is when it is no form."""
+    try:
+        return print_form(normalise(parse(form)))
+    except FormError:
+        return form

@@ -34,13 +34,17 @@ FORM = "value last lab #1 patient #2"
 
 def test_a_plain_question_and_its_form(second: SecondOpinion) -> None:
     scores = second.scores(linked(ASKED), FORM)
-    names = {"p_unanswerable", "nearest_distance", "agreement", "lexeme_surprise", "form_surprise"}
-    assert set(scores) == names
+    assert set(scores) == {
+        "p_unanswerable", "nearest_distance", "agreement", "retrieved", "lexeme_surprise",
+        "lexeme_gap", "form_surprise",
+    }  # fmt: skip
+    assert scores["retrieved"] == 1.0
     assert scores["p_unanswerable"] < 0.2
     assert scores["lexeme_surprise"] <= scores["form_surprise"]
     for wrong in ("value first lab #1 patient #2", "count lab #1 patient #2"):
         worse = second.scores(linked(ASKED), wrong)
         assert worse["agreement"] < scores["agreement"]
+        assert worse["lexeme_gap"] > scores["lexeme_gap"] + 1.0
         assert worse["lexeme_surprise"] > scores["lexeme_surprise"] + 1.0
 
 
@@ -76,6 +80,12 @@ def test_neighbours_are_forms_over_our_references(second: SecondOpinion) -> None
         assert not re.search(r"#([3-9]|\d\d)", neighbour.form)
         assert "#" not in neighbour.template_text
     assert FORM in {n.form for n in found}
+
+
+def test_two_ways_to_write_one_form_are_rated_alike(second: SecondOpinion) -> None:
+    question = linked("how old was patient <pat>#1 on the last hospital visit?")
+    one = second.scores(question, "age last admission patient #1")
+    assert second.scores(question, "age admission patient #1 visit last") == one
 
 
 def test_nothing_fits_a_question_without_values(second: SecondOpinion) -> None:
