@@ -76,28 +76,15 @@ def draw_calibration(panels: Mapping[str, Told], path: Path, title: str) -> None
             fmt="o",
             color=_COLOURS[4],
             capsize=2,
-            label="answers of similar confidence (n), 95% interval",
+            label="answers of similar confidence, 95% interval",
         )
-        before, lower = -1.0, 0
-        for b in bins:
-            # The numbers of near neighbours are set below each other.
-            lower = lower - 10 if b.told - before < 0.06 else 0
-            before = b.told
-            side = "right" if b.true > 0.5 else "left"
-            place = (-8 if b.true > 0.5 else 8, -3 + lower)
-            axis.annotate(
-                str(b.n),
-                (b.told, b.true),
-                textcoords="offset points",
-                xytext=place,
-                ha=side,
-                fontsize=7,
-            )
         score = brier(told, right)
         shown = "-" if score is None else f"{score:.4f}"
         axis.set(title=f"{name}\nn = {len(told)}, Brier score {shown}")
         axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.05))
-        axis.set_xlabel("confidence told (probability)")
+        # Beside the points the numbers would cover each other near 1, where most answers are.
+        sizes = ", ".join(str(b.n) for b in bins)
+        axis.set_xlabel(f"confidence told (probability)\nanswers at each point, from left: {sizes}")
         axis.set_ylabel("answers that are right (share)")
         axis.legend(fontsize="x-small", loc="lower right")
     _save(figure, path)
@@ -139,7 +126,7 @@ def draw_run(
 def _doubts(thresholds: Thresholds | None) -> dict[str, Callable[[Record], float]]:
     found: dict[str, Callable[[Record], float]] = {
         "maximum entropy": lambda r: r.scores.get("max_entropy", 0.0),
-        "beam score": lambda r: -r.scores.get("mean_logprob", 0.0),
+        "mean log-probability": lambda r: -r.scores.get("mean_logprob", 0.0),
     }
     if thresholds is not None:
         found["risk (all signals)"] = lambda r: risk(r.scores, thresholds)

@@ -236,7 +236,10 @@ class Study:
             f"telling unanswerable questions from rightly answered ones, AUROC in % ({self.name})",
             columns,
             (("", tuple(rows)),),
-            (f"predominant: ratio over {split.unigram:g} (unigrams), {split.bigram:g} (bigrams)",),
+            (
+                f"predominant: ratio over {split.unigram:g} (unigrams), {split.bigram:g} (bigrams)",
+                "what the model declined itself counts as told apart by every signal",
+            ),
         )
 
     def _detection(self) -> Table:
