@@ -239,12 +239,12 @@ def image_evidence(done: Execution, graphs: ImageReader, most: int = 20) -> list
     """The relations that the answers rest on, as {kind: image, study_id, finding, location,
     probability}: of studies with a yes or names first."""
     ranked: dict[tuple[int, str], None] = {}
-    for positive in (True, False):
-        for step in done.steps:
-            hits = {*step.answers.yes, *step.answers.values}
-            for study in step.studies[: 50 * most]:
-                if (study in hits) is positive and study not in step.answers.missing:
-                    ranked.setdefault((study, step.question))
+    for step in done.steps:
+        hits = [*step.answers.yes, *step.answers.values][:most]
+        ranked.update(dict.fromkeys((study, step.question) for study in hits))
+    for step in done.steps:
+        others = [s for s in step.studies[:most] if s not in step.answers.missing]
+        ranked.update(dict.fromkeys((study, step.question) for study in others))
     found: dict[tuple[int, str, str], dict[str, Any]] = {}
     for study, question in itertools.islice(ranked, most):
         for used in graphs.detail(question, study).relations:

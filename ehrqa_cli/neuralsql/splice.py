@@ -17,6 +17,8 @@ from ehrqa_cli.sqltext import quote
 
 _EQUAL = frozenset({"=", "==", "IN", "LIKE", "IS"})
 _UNEQUAL = frozenset({"!=", "<>"})
+# In every set of studies that could be empty: NULL IN ( nothing ) would be 0, not NULL.
+_NO_STUDY = -1
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,8 @@ class Splicer:
         compared = self._compared(call)
         if compared:
             first, after, negated, condition = compared
-            inside = f"SELECT study FROM {self._name(call)} WHERE value COLLATE NOCASE {condition}"
+            named = f"SELECT study FROM {self._name(call)} WHERE value COLLATE NOCASE {condition}"
+            inside = f"{named} UNION ALL SELECT {_NO_STUDY}"
             way = "NOT IN" if negated else "IN"
             return first, after, self._guarded(known, study, f"{study} {way} ( {inside} )")
         name = self._name(call)
@@ -257,9 +260,8 @@ class Splicer:
         known = self.answered[k]
         name = f"{self.parsed.prefix}{k}"
         if known.verify:
-            rows = ",".join(f"({study})" for study in known.yes)
-            table = f"VALUES {rows}" if rows else "SELECT NULL WHERE 0"
-            return f"{name}(study) AS ( {table} )"
+            rows = ",".join(f"({study})" for study in known.yes or (_NO_STUDY,))
+            return f"{name}(study) AS ( VALUES {rows} )"
         rows = ",".join(
             f"({study},{quote(value)})" for study, names in known.values.items() for value in names
         )
