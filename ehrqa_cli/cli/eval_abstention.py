@@ -40,7 +40,13 @@ MODES = {"forbidden": (False,), "allowed": (True,), "both": (False, True)}
     show_default=True,
     help="May the model decline by itself?",
 )
-@click.option("--decode", type=click.Choice(["beam", "greedy"]), default="beam", show_default=True)
+@click.option(
+    "--decode",
+    type=click.Choice(["beam", "greedy"]),
+    default="beam",
+    show_default=True,
+    help="How the model writes; only beam search gives a beam score.",
+)
 @click.option("--split", default="20-16-5", show_default=True, help="New split: λ1-λ2-M.")
 @click.option(
     "--ablation",
@@ -66,7 +72,9 @@ MODES = {"forbidden": (False,), "allowed": (True,), "both": (False, True)}
 @click.option("--tables", help="Only these, e.g. 2,3,8 [default: all].")
 @click.option("--signals", help="Only these of our own, e.g. p_abstain,max_removed [default: all].")
 @click.option("--limit", type=click.IntRange(min=1), help="Only about N questions, spread evenly.")
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Of the model."
+)
 @click.option("--out", type=FILE, metavar="DIR", help="Keep records, draw plots here; resumes.")
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write the tables as JSON.")
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write the tables as Markdown.")

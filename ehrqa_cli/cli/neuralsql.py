@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.options import FILE
+from ehrqa_cli.cli.options import read_graphs, scene_graphs_option
 from ehrqa_cli.cli.sql import query_options, run_query
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 
 if TYPE_CHECKING:
     from ehrqa_cli.neuralsql import Execution
-    from ehrqa_cli.vqa import Vqa
-
-scene_graphs_option = click.option(
-    "--scene-graphs",
-    type=FILE,
-    metavar="DIR",
-    help="Read images from this folder of labels (scene_graph.tsv.gz, studies.tsv).",
-)
 
 
 @click.command(short_help="Run a NeuralSQL query of your own.")
@@ -62,15 +54,6 @@ def neuralsql(query: str, scene_graphs: Path | None, explain: bool, **flags: Any
         return done.result
 
     return run_query(query, flags, run)
-
-
-def read_graphs(folder: Path | None) -> Vqa | None:
-    """A reader over a folder of labels; None without one. Raises UsageError."""
-    if folder is None:
-        return None
-    from ehrqa_cli.vqa import OracleGraphs, Vqa
-
-    return Vqa(OracleGraphs.open(folder))
 
 
 def _explain(done: Execution) -> None:

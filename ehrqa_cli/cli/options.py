@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.config import Settings
     from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
     from ehrqa_cli.engine import Mode, Session
+    from ehrqa_cli.vqa import Vqa
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,6 +36,23 @@ as_of_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+scene_graphs_option = click.option(
+    "--scene-graphs",
+    type=FILE,
+    metavar="DIR",
+    help="Read images from this folder of labels (scene_graph.tsv.gz, studies.tsv).",
+)
+
+
+def read_graphs(folder: Path | None) -> Vqa | None:
+    """A reader over a folder of labels; None without one. Raises UsageError."""
+    if folder is None:
+        return None
+    from ehrqa_cli.vqa import OracleGraphs, Vqa
+
+    return Vqa(OracleGraphs.open(folder))
+
+
 @dataclass(frozen=True)
 class AnswerOptions:
     """The options of ask and batch, as given or from the settings."""
@@ -48,6 +66,7 @@ class AnswerOptions:
     mode: Mode
     goal: str | None
     thresholds: Path | None
+    scene_graphs: Path | None
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -62,6 +81,7 @@ class AnswerOptions:
             thresholds=self.thresholds,
             mode=self.mode,
             goal=self.goal,
+            graphs=read_graphs(self.scene_graphs),
         )
 
 
@@ -104,6 +124,7 @@ def answer_options(command: Command) -> Command:
                 metavar="FILE",
                 help="Decide by this file [default: as calibrated, else the model's].",
             ),
+            scene_graphs_option,
             click.option("--no-log", is_flag=True, help="Keep this out of the answer log."),
         ]
     ):
@@ -131,6 +152,7 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
         mode=Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
         goal=flags.pop("goal"),
         thresholds=flags.pop("thresholds"),
+        scene_graphs=flags.pop("scene_graphs"),
     )
 
 

@@ -8,8 +8,14 @@ import click
 
 from ehrqa_cli.cli import output
 from ehrqa_cli.cli.ask import EXIT_CODES
-from ehrqa_cli.cli.neuralsql import read_graphs, scene_graphs_option
-from ehrqa_cli.cli.options import database_path, db_option, json_option, open_database
+from ehrqa_cli.cli.options import (
+    database_path,
+    db_option,
+    json_option,
+    open_database,
+    read_graphs,
+    scene_graphs_option,
+)
 from ehrqa_cli.cli.questions import check_text
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question

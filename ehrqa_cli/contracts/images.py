@@ -139,5 +139,8 @@ class ImageReader(Protocol):
     def answer(self, question: str, studies: Sequence[int]) -> ImageAnswers:
         """Answers about many studies, each image read at most once. Raises NotAnswered."""
 
+    def provenance(self) -> Mapping[str, str]:
+        """Names and hashes of what reads the images."""
+
     def detail(self, question: str, study_id: int) -> ImageAnswer:
         """One answer with its probability and the relations it rests on."""

@@ -19,6 +19,7 @@ from ehrqa_cli.contracts.errors import (
     LimitExceeded,
     UsageError,
 )
+from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine import confidence, evidence, reasons
 from ehrqa_cli.engine.confidence import Reason
@@ -114,7 +115,7 @@ def understand(draft: Draft) -> Reason | None:
 
 
 def route(draft: Draft) -> Reason | None:
-    """Say which data and whose the query reads; only tables have a reader so far."""
+    """Say which data and whose the query reads, and whether there is a reader for them."""
     assert draft.linked is not None
     forced = draft.session.scope
     if draft.bound is not None:
@@ -122,7 +123,8 @@ def route(draft: Draft) -> Reason | None:
     else:
         patients = {x.value for x in draft.linked.links if "pat" in x.types}
         draft.route = route_sql(draft.neuralsql or "", len(patients), forced)
-    return confidence.of_scope(draft.route.scope, draft.route.reason)
+    images = draft.session.graphs is not None
+    return confidence.of_scope(draft.route.scope, draft.route.reason, images)
 
 
 def compile_form(draft: Draft) -> Reason | None:
@@ -175,13 +177,20 @@ def execute(draft: Draft) -> Reason | None:
     assert draft.neuralsql is not None
     session = draft.session
     try:
-        draft.result, draft.executed_sql = neuralsql.run(
-            draft.neuralsql, session.database, as_of=draft.as_of, limits=session.limits
+        draft.done = neuralsql.execute(
+            draft.neuralsql,
+            session.database,
+            as_of=draft.as_of,
+            limits=session.limits,
+            graphs=session.graphs,
         )
     except (LimitExceeded, Cancelled):
         raise  # a fault of the moment: it says nothing against the query
+    except NotAnswered as declined:
+        return confidence.of_images(declined.reason)
     except DatabaseError as error:
         return confidence.execution_error(error.message)
+    draft.result, draft.executed_sql = draft.done.result, draft.done.sql
     draft.scores.update(confidence.result_scores(draft.result))
     return None
 
@@ -212,9 +221,13 @@ def decide(draft: Draft) -> Reason | None:
 
 
 def ground(draft: Draft) -> Reason | None:
-    """Find the rows that the answer rests on."""
+    """Find the findings and rows that the answer rests on."""
+    session = draft.session
+    if session.graphs is not None and draft.done is not None and draft.done.steps:
+        draft.evidence = tuple(neuralsql.image_evidence(draft.done, session.graphs))
     if draft.bound is not None:
-        draft.evidence = evidence.rows_for(draft.bound, draft.session.database, draft.as_of)
+        rows = evidence.rows_for(draft.bound, session.database, draft.as_of, session.graphs)
+        draft.evidence += rows
     return None
 
 
@@ -222,6 +235,9 @@ def tell(draft: Draft) -> Reason | None:
     """Say the answer as a sentence."""
     assert draft.result is not None
     draft.text = sentence(draft.result, draft.description, yes_no=_is_yes_no(draft.bound))
+    if draft.done is not None and draft.done.missing:
+        n, shown = len(draft.done.missing), ", ".join(map(str, draft.done.missing[:5]))
+        draft.text += f" Without {n} studies that have no image here ({shown})."
     return None
 
 

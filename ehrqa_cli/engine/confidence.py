@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.images import VqaReason
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
 from ehrqa_cli.engine.lexicon import Unused, content_words, unused
 
@@ -28,6 +29,7 @@ KINDS = (
     "model_declined",
     "no_form",
     "out_of_scope",
+    "images",
     "unused_value",
     "unused_word",
     "low_confidence",
@@ -207,12 +209,17 @@ def no_form(detail: str) -> Reason:
     return Reason("no_form", f"What the model wrote is not a valid query: {detail}")
 
 
-def of_scope(scope: Scope, why: str) -> Reason | None:
-    """Only the tables have a reader so far."""
-    if scope is Scope.TABLE:
+def of_scope(scope: Scope, why: str, images: bool = False) -> Reason | None:
+    """Tables can always be read, ``images`` where the session has a reader of them."""
+    if scope is Scope.TABLE or (images and scope is not Scope.NOTE):
         return None
     what = {"image": "images", "image+table": "images", "note": "notes"}[scope.value]
     return Reason("out_of_scope", f"This asks about {what} ({why}); no reader for them is set up.")
+
+
+def of_images(reason: VqaReason) -> Reason:
+    """The reader of images declines: it cannot see this, or has no image of a study."""
+    return Reason("images", reason.sentence)
 
 
 def of_unused_links(links: tuple[Link, ...], used: set[int]) -> Reason | None:

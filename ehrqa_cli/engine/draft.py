@@ -26,6 +26,7 @@ from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import value_of
 from ehrqa_cli.logical_form import Form, print_form
+from ehrqa_cli.neuralsql import Execution
 
 # Called with the name of a step when it begins, then with (name + ".done", seconds); tokens of
 # the model come as ("token", text), a problem that does not change the answer as ("warning", text).
@@ -48,6 +49,7 @@ class Draft:
     description: str | None = None
     neuralsql: str | None = None
     executed_sql: str | None = None
+    done: Execution | None = None
     result: Result | None = None
     text: str = ""
     left: Unused | None = None
@@ -141,6 +143,8 @@ def _provenance(draft: Draft) -> dict[str, Any]:
     for name, key in (("model", "text2sql"), ("second", "second"), ("third", "third")):
         if opened.get(name) is not None:
             out["models"][key] = dict(opened[name].provenance())
+    if draft.done is not None and draft.done.steps and session.graphs is not None:
+        out["models"]["images"] = dict(session.graphs.provenance())
     if draft.third_sql is not None:
         out["third_sql"] = draft.third_sql
     if "database" in opened:

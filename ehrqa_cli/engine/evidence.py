@@ -7,6 +7,7 @@ from typing import Any
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError
+from ehrqa_cli.contracts.images import ImageReader, NotAnswered
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.logical_form import Form, evidence_queries
@@ -15,7 +16,9 @@ MOST = 20
 SECONDS = 1.5
 
 
-def rows_for(form: Form, db: Database, as_of: str) -> tuple[dict[str, Any], ...]:
+def rows_for(
+    form: Form, db: Database, as_of: str, graphs: ImageReader | None = None
+) -> tuple[dict[str, Any], ...]:
     """At most MOST rows, best first, as {kind: row, table, key: {row_id}}.
 
     The queries come ranked; where they give too much, each keeps its fair share. Evidence that
@@ -33,10 +36,10 @@ def rows_for(form: Form, db: Database, as_of: str) -> tuple[dict[str, Any], ...]
             break
         try:
             limits = Limits(seconds=left, rows=MOST)
-            result, _ = neuralsql.run(sql, db, as_of=as_of, limits=limits)
+            result, _ = neuralsql.run(sql, db, as_of=as_of, limits=limits, graphs=graphs)
         except Cancelled:
             raise
-        except DatabaseError:
+        except (DatabaseError, NotAnswered):
             continue
         found.append([_row(table, row[0]) for row in result.rows if row[0] is not None])
     return _ranked(found)

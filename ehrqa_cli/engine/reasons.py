@@ -40,6 +40,7 @@ _OF_SIGNAL = {
     "unknown_patient": "unknown_patient",
     "unlinked_value": "unknown_value",
     "out_of_scope": "not_in_database",
+    "images": "not_in_database",
     "empty_result": "no_data",
 }
 # Doubt of the model: the question may tell why.

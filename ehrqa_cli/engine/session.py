@@ -19,6 +19,7 @@ from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import Thresholds, goal_key
 
 if TYPE_CHECKING:
+    from ehrqa_cli.contracts.images import ImageReader
     from ehrqa_cli.engine.reasons import ReasonModel
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.third import ThirdOpinion
@@ -88,8 +89,8 @@ class Session:
         **parts: Any,
     ) -> None:
         """``model`` is a plugin's name or a ready one; ``parts`` are a ready ``database``,
-        ``linker``, ``thresholds``, ``second``, ``third`` or ``reason_model``, and
-        ``goal``, one of those that the thresholds have a limit for."""
+        ``linker``, ``thresholds``, ``second``, ``third``, ``reason_model`` or ``graphs`` (a reader
+        of images), and ``goal``, one of those that the thresholds have a limit for."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         if not isinstance(model, str):
@@ -102,6 +103,7 @@ class Session:
         self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal: str | None = parts.pop("goal", None)
+        self.graphs: ImageReader | None = parts.pop("graphs", None)
         # cached_property looks here first, so a given part is never built.
         none = ("second", "reason_model")  # where None says that there is none
         given = {k: v for k, v in parts.items() if v is not None or k in none}
@@ -292,11 +294,13 @@ def open_session(
     thresholds: Thresholds | Path | None = None,
     mode: Mode = Mode.NORMAL,
     goal: str | None = None,
+    graphs: ImageReader | None = None,
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
-    ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``.
+    ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
+    questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     Raises UsageError for a wrong time, goal or thresholds file.
     """
     if as_of is not None:
@@ -308,7 +312,7 @@ def open_session(
     if goal is not None:
         goal = goal_key(goal)
         thresholds = thresholds.for_goal(goal) if thresholds else None
-    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal}
+    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
     session = Session(db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, **parts)
     session.thresholds_from = told
     return session

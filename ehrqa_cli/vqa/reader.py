@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ehrqa_cli.contracts.images import (
@@ -49,6 +49,10 @@ class Vqa:
         self._missing: set[int] = set()
         self._batch = batch
         self._on_batch = on_batch or (lambda _done, _all: None)
+
+    def provenance(self) -> Mapping[str, str]:
+        """Names and hashes of the source of scene graphs."""
+        return self.source.provenance()
 
     def ask(self, question: str) -> Asked:
         """Read the words; ``reason`` is set when no image could give an answer."""

@@ -1,0 +1,69 @@
+"""Questions about images: answered with a reader of scene graphs, declined where it cannot see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ehrqa_cli.cli.options import read_graphs
+from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question, Status
+from ehrqa_cli.engine import Session, ask
+from ehrqa_cli.engine.confidence import Thresholds
+
+
+class Writes:
+    """A model that writes one form."""
+
+    name = "writes"
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+
+    def generate(self, linked: LinkedQuestion, on_token: object = None) -> list[Query]:
+        return [Query(neuralsql=None, logical_form=self.form, scores={})]
+
+    def provenance(self) -> dict[str, str]:
+        return {"name": self.name}
+
+
+@pytest.fixture
+def data(shared_data: Path) -> Path:
+    return shared_data / "ehrxqa-open"
+
+
+def session(data: Path, form: str, read: bool) -> Session:
+    return Session(
+        data / "mimic_iv_cxr.sqlite",
+        model=Writes(form),  # type: ignore[arg-type]
+        thresholds=Thresholds.off(),
+        second=None,
+        graphs=read_graphs(data) if read else None,
+    )
+
+
+def test_a_group_question_is_answered_with_its_evidence(data: Path) -> None:
+    form = "count_patients study showing ( abnormality )"
+    with session(data, form, read=True) as opened:
+        answer = ask(Question("how many patients had a study showing any abnormality?"), opened)
+    assert answer.status is Status.ANSWERED, answer.text
+    assert answer.scope.value == "image"
+    assert isinstance(answer.rows[0][0], int) and answer.rows[0][0] > 0
+    seen = [e for e in answer.evidence if e["kind"] == "image"]
+    assert seen and all(0 <= e["probability"] <= 1 for e in seen)
+    assert answer.provenance["models"]["images"]
+
+
+def test_without_a_reader_it_is_declined(data: Path) -> None:
+    with session(data, "count study showing ( abnormality )", read=False) as opened:
+        answer = ask(Question("how many studies show any abnormality?"), opened)
+    assert answer.status is Status.ABSTAINED
+    assert answer.reason_kind == "out_of_scope"
+
+
+def test_one_study_by_its_number(data: Path) -> None:
+    with session(data, "exists finding abnormality of ( study #1 )", read=True) as opened:
+        found = opened.database.execute("SELECT max(study_id) FROM tb_cxr")
+        answer = ask(Question(f"any abnormality in study {found.rows[0][0]}?"), opened)
+    assert answer.status is Status.ANSWERED, answer.text
+    assert answer.value in (0, 1)
