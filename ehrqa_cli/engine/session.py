@@ -287,7 +287,7 @@ def shipped_thresholds() -> Thresholds | None:
 def open_session(
     db: Path,
     *,
-    model: str = "local",
+    model: str | Text2Sql = "local",
     as_of: str | None = None,
     log: bool = True,
     scope: Scope | None = None,
@@ -298,6 +298,7 @@ def open_session(
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
+    ``model`` is a plugin's name or a ready text-to-SQL model, which the session closes.
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
     ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.

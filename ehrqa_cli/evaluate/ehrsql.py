@@ -17,9 +17,9 @@ from typing import Any
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Question, Row, Status
-from ehrqa_cli.engine import Session, ask, open_session
+from ehrqa_cli.engine import Mode, Session, ask, open_session
 from ehrqa_cli.engine.confidence import Thresholds
 from ehrqa_cli.evaluate.load import NULL, Dataset, Item, load_ehrsql, train_skeletons, unseen
 from ehrqa_cli.evaluate.metrics import comparable
@@ -55,7 +55,8 @@ class EhrSqlRun:
     out: Path | None = None
     predictions: Path | None = None
     limit: int | None = None
-    model: str = "local"
+    model: str | Text2Sql = "local"
+    mode: Mode = Mode.NORMAL
     thresholds: Thresholds | None = None
     progress: Callable[[int, int], None] | None = None
 
@@ -70,7 +71,7 @@ class EhrSqlRun:
         new = unseen(dataset, known) if known is not None else frozenset()
         items = _every_nth(dataset.items, self.limit)
         with open_session(
-            self.db, model=self.model, log=False, thresholds=self.thresholds
+            self.db, model=self.model, log=False, thresholds=self.thresholds, mode=self.mode
         ) as session:
             predict, predictor = self._predictor(session, items, new)
             header = self._header(dataset, session, predictor)
