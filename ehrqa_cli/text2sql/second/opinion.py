@@ -76,7 +76,7 @@ class SecondOpinion:
         return cls(Folder(models_root / "answerability"), Folder(models_root / "nearest"))
 
     def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
-        """The measured signals, all floats; the last five are absent without a form.
+        """The measured signals, all floats; the last four are absent without a form.
 
         ``p_unanswerable``: probability that no form answers the question.
         ``nearest_distance``: cosine distance of the nearest known question whose form can be
@@ -87,7 +87,6 @@ class SecondOpinion:
         ``lexeme_surprise``: how unlikely the writer finds the form's least likely lexeme (nats).
         ``lexeme_gap``: by how much (nats) it likes another lexeme better, where that is most;
         0.0 when it would write this very form itself.
-        ``form_surprise``: the form as a whole (nats).
         """
         seen = self._look(linked)
         near = self._candidates(linked, seen, CANDIDATES)
@@ -105,7 +104,6 @@ class SecondOpinion:
             found["retrieved"] = float(len(others) < len(near))
             found["lexeme_surprise"] = max(each)
             found["lexeme_gap"] = max(gaps)
-            found["form_surprise"] = total
         return found
 
     def nearest(self, linked: LinkedQuestion, k: int) -> tuple[Neighbour, ...]:

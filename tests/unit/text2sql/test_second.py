@@ -36,11 +36,11 @@ def test_a_plain_question_and_its_form(second: SecondOpinion) -> None:
     scores = second.scores(linked(ASKED), FORM)
     assert set(scores) == {
         "p_unanswerable", "nearest_distance", "agreement", "retrieved", "lexeme_surprise",
-        "lexeme_gap", "form_surprise",
+        "lexeme_gap",
     }  # fmt: skip
     assert scores["retrieved"] == 1.0
     assert scores["p_unanswerable"] < 0.2
-    assert scores["lexeme_surprise"] <= scores["form_surprise"]
+    assert 0.0 <= scores["lexeme_gap"] <= scores["lexeme_surprise"]
     for wrong in ("value first lab #1 patient #2", "count lab #1 patient #2"):
         worse = second.scores(linked(ASKED), wrong)
         assert worse["agreement"] < scores["agreement"]
