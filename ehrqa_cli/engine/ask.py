@@ -35,6 +35,7 @@ from ehrqa_cli.logical_form import (
     bind,
     compile_sql,
     describe,
+    flaw,
     parse,
     print_form,
     used_links,
@@ -111,7 +112,7 @@ def understand(draft: Draft) -> Reason | None:
         draft.description = describe(draft.bound)
     except FormError as error:
         return confidence.no_form(error.message)
-    return None
+    return confidence.of_sense(flaw(draft.bound))
 
 
 def route(draft: Draft) -> Reason | None:

@@ -39,7 +39,8 @@ KINDS = (
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
-    | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism"}
+    | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
+    | {"careunit", "admloc", "language"}
 )
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
@@ -52,6 +53,8 @@ _NOUNS = {
     "pat": "patient", "study": "study", "drug": "drug", "lab": "lab test", "dx": "diagnosis",
     "proc": "procedure", "num": "number", "dur": "duration", "year": "date", "ym": "date",
     "ymd": "date", "md": "date", "stamp": "time", "agegrp": "age group", "specimen": "specimen",
+    "intake": "intake", "output": "output", "careunit": "care unit", "language": "language",
+    "admloc": "admission location",
     "mtest": "microbiology test", "vital": "vital sign",
 }  # fmt: skip
 
@@ -215,6 +218,11 @@ def of_scope(scope: Scope, why: str, images: bool = False) -> Reason | None:
         return None
     what = {"image": "images", "image+table": "images", "note": "notes"}[scope.value]
     return Reason("out_of_scope", f"This asks about {what} ({why}); no reader for them is set up.")
+
+
+def of_sense(flaw: str | None) -> Reason | None:
+    """A query that says nothing is a misread question (logical_form.flaw)."""
+    return Reason("no_form", f"The query found for it tells nothing: {flaw}.") if flaw else None
 
 
 def of_images(reason: VqaReason) -> Reason:

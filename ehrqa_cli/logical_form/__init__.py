@@ -23,6 +23,7 @@ from ehrqa_cli.logical_form.machine import EOS, Machine
 from ehrqa_cli.logical_form.normalise import normalise
 from ehrqa_cli.logical_form.parse import parse
 from ehrqa_cli.logical_form.scope import scope_of
+from ehrqa_cli.logical_form.sense import flaw
 
 __all__ = [
     "EOS",
@@ -43,6 +44,7 @@ __all__ = [
     "compile_sql",
     "describe",
     "evidence_queries",
+    "flaw",
     "normalise",
     "parse",
     "print_form",
