@@ -40,7 +40,7 @@ KINDS = (
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
-    | {"careunit", "admloc", "language"}
+    | {"careunit", "admloc", "language", "vital"}
 )
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 # Scores of which more means more risk; those of a second opinion apart.
-SECOND = ("unanswerable_logit", "nearest_distance", "disagreement", "lexeme_surprise")
+SECOND = ("unanswerable_logit", "disagreement", "lexeme_surprise", "lexeme_gap")
 SIGNALS = (
     "max_entropy",
     "max_allowed_entropy",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.form import Combine, Event, Form, Group, Select
+from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select
 
 # The filter that leaves a group's key only one value.
 _FIXES = {
@@ -24,9 +24,25 @@ def flaw(form: Form) -> str | None:
         if form.left == form.right:
             return "it compares a thing with itself"
         return flaw(form.left) or flaw(form.right)
-    if isinstance(form, Select) and form.group and _one_group(form.event, form.group):
+    if not isinstance(form, Select):
+        return None
+    if form.group and _one_group(form.event, form.group):
         return "it groups by what is the same for all"
+    if any(_itself(form.event, item) for item in form.event.filters):
+        return "it relates a thing to itself"
+    if any(len(set(item.args)) < len(item.args) for item in form.event.filters):
+        return "it names a thing twice"
     return None
+
+
+def _itself(event: Event, item: Filter) -> bool:
+    """``rx #1 with ( rx #1 )``: to be together with itself holds of all, or of none. One event
+    after another of its kind is a repetition, and a window leaves those beside it."""
+    inner = item.event
+    if item.name not in ("with", "without") or item.window or inner is None:
+        return False
+    same = (inner.kind, inner.items, inner.order) == (event.kind, event.items, event.order)
+    return same and set(inner.filters) <= set(event.filters)
 
 
 def _one_group(event: Event, group: Group) -> bool:

@@ -17,6 +17,9 @@ from ehrqa_cli.logical_form import flaw, parse
         "count rx #1 patient #2 by patients",
         "count rx #1 by name",
         "count transfer #1 by careunit",
+        "count_patients icustay without ( icustay )",
+        "count_patients rx #1 with ( rx #1 )",
+        "count discharge to #1 or #1",
     ],
 )
 def test_idle(text: str) -> None:
@@ -33,6 +36,10 @@ def test_idle(text: str) -> None:
         "avg lab #1 patient #2 by visits",
         "avg_age admission by gender",
         "abstain",
+        "count_patients rx #1 with ( rx #2 )",
+        "count_patients dx #1 after ( dx #1 )",
+        "count_patients admission without ( admission ) within #1",
+        "patients rx #1 with ( rx #1 in #2 )",
     ],
 )
 def test_telling(text: str) -> None:
