@@ -24,6 +24,7 @@ from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine import confidence, evidence, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, answer_of, failed
+from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.session import Mode, Session, check_time
 from ehrqa_cli.engine.suggest import suggestions_for
@@ -165,9 +166,12 @@ def weigh(draft: Draft) -> Reason | None:
     """
     assert draft.linked is not None
     if draft.form is not None:
-        draft.left = confidence.words_left(draft.linked, print_form(draft.form))
+        form = print_form(draft.form)
+        draft.left = confidence.words_left(draft.linked, form)
         draft.scores["unknown_words"] = float(len(draft.left.unknown))
         draft.scores["elsewhere_words"] = float(len(draft.left.elsewhere))
+        if reason := confidence.of_measures(left_out(draft.linked.text, form)):
+            return reason
     if draft.session.mode is Mode.CAREFUL:
         return None
     return confidence.of_scores(draft.scores, draft.thresholds, draft.left)

@@ -225,6 +225,13 @@ def of_sense(flaw: str | None) -> Reason | None:
     return Reason("no_form", f"The query found for it tells nothing: {flaw}.") if flaw else None
 
 
+def of_measures(left: str | None) -> Reason | None:
+    """One of several measures that the question asks for is not in the query."""
+    if left is None:
+        return None
+    return Reason("unused_word", f"The query found for it does not give the “{left}” asked for.")
+
+
 def of_images(reason: VqaReason) -> Reason:
     """The reader of images declines: it cannot see this, or has no image of a study."""
     return Reason("images", reason.sentence)
