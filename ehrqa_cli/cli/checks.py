@@ -68,15 +68,20 @@ def packages() -> Iterator[Finding]:
     """The packages that ehrqa_cli requires, as its own metadata has them."""
     from importlib.metadata import PackageNotFoundError, requires, version
 
+    from packaging.requirements import Requirement
+
     try:
-        needed = [text for text in requires("ehrqa_cli") or [] if "extra ==" not in text]
+        stated = [Requirement(text) for text in requires("ehrqa_cli") or []]
     except PackageNotFoundError:
         hint = "run `make setup`, or install the wheel with pip"
         yield Finding("packages", FAIL, "ehrqa_cli is not installed", hint)
         return
     missing, found = [], []
-    for requirement in needed:
-        name = _package_name(requirement)
+    for requirement in stated:
+        name = requirement.name
+        # Some are of an extra, or of another platform.
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
@@ -87,11 +92,6 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", FAIL, detail, hint)
     else:
         yield Finding("packages", OK, ", ".join(found))
-
-
-def _package_name(requirement: str) -> str:
-    kept = [char if char.isalnum() or char in "-_." else " " for char in requirement]
-    return "".join(kept).split()[0]
 
 
 def settings() -> Iterator[Finding]:
