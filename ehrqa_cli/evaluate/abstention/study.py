@@ -140,7 +140,8 @@ class Study:
         told: tuple[str, ...] = ()
         if number == "10":
             source = self.plan.shipped.source
-            where = " ".join(str(source[k]) for k in ("dataset", "split", "version") if k in source)
+            names = [source[k] for k in ("dataset", "split", "version") if k in source]
+            where = " ".join(map(str, names or source.get("sets", ())))
             told = (f"{RISK_SHIPPED} and the shipped limit were chosen on: {where or 'nothing'}",)
         if number != "2" and self.plan.repeats > 1:
             told += (f"means of {self.plan.repeats} splits, seeds from {self.plan.seed}",)
