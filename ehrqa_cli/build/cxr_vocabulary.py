@@ -1,8 +1,7 @@
 """What the builder knows of chest X-ray words beyond what the linker does.
 
 Names and what people say instead come from ``ehr.cxr_vocabulary``, so that nothing is built that
-the linker cannot find. Here: the category of each of the 68 attributes (MIMIC-CXR-VQA, Bae et
-al. 2023, arXiv:2310.18652), categories as said of one and of several, and comparisons.
+the linker cannot find. Here: categories as said of one and of several, and comparisons.
 """
 
 from __future__ import annotations
@@ -10,45 +9,6 @@ from __future__ import annotations
 import random
 
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORIES, OBJECTS
-
-_FEW: dict[str, frozenset[str]] = {
-    "device": frozenset({"cabg grafts", "cardiac pacer and wires", "prosthetic valve"}),
-    "disease": frozenset(
-        {
-            "alveolar hemorrhage",
-            "aspiration",
-            "copd/emphysema",
-            "fluid overload/heart failure",
-            "goiter",
-            "granulomatous disease",
-            "interstitial lung disease",
-            "lung cancer",
-            "pericardial effusion",
-            "pneumonia",
-        }
-    ),
-    "technicalassessment": frozenset({"breast/nipple shadows", "low lung volumes", "rotated"}),
-    "tubesandlines": frozenset(
-        {
-            "chest port",
-            "chest tube",
-            "endotracheal tube",
-            "enteric tube",
-            "ij line",
-            "intra-aortic balloon pump",
-            "mediastinal drain",
-            "picc",
-            "subclavian line",
-            "swan-ganz catheter",
-            "tracheostomy tube",
-        }
-    ),
-}
-
-CATEGORY_OF: dict[str, str] = {
-    name: next((kind for kind, few in _FEW.items() if name in few), "anatomicalfinding")
-    for name in ATTRIBUTES
-}
 
 # Of one, of several.
 CATEGORY_WORDS: dict[str, tuple[str, str]] = {

@@ -172,3 +172,44 @@ def entries() -> Iterator[tuple[str, str, str]]:
         for name, words in names.items():
             yield kind, name, name
             yield from ((kind, word, name) for word in words)
+
+
+# The category of each attribute (MIMIC-CXR-VQA, Bae et al. 2023, arXiv:2310.18652).
+_FEW: dict[str, frozenset[str]] = {
+    "device": frozenset({"cabg grafts", "cardiac pacer and wires", "prosthetic valve"}),
+    "disease": frozenset(
+        {
+            "alveolar hemorrhage",
+            "aspiration",
+            "copd/emphysema",
+            "fluid overload/heart failure",
+            "goiter",
+            "granulomatous disease",
+            "interstitial lung disease",
+            "lung cancer",
+            "pericardial effusion",
+            "pneumonia",
+        }
+    ),
+    "technicalassessment": frozenset({"breast/nipple shadows", "low lung volumes", "rotated"}),
+    "tubesandlines": frozenset(
+        {
+            "chest port",
+            "chest tube",
+            "endotracheal tube",
+            "enteric tube",
+            "ij line",
+            "intra-aortic balloon pump",
+            "mediastinal drain",
+            "picc",
+            "subclavian line",
+            "swan-ganz catheter",
+            "tracheostomy tube",
+        }
+    ),
+}
+
+CATEGORY_OF: dict[str, str] = {
+    name: next((kind for kind, few in _FEW.items() if name in few), "anatomicalfinding")
+    for name in ATTRIBUTES
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from ehrqa_cli.contracts.images import Relation
-from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORIES, OBJECTS
+from ehrqa_cli.ehr.cxr_vocabulary import CATEGORIES, CATEGORY_OF, OBJECTS
 
 # Abnormality is every category but the technical one.
 ABNORMALITY = "abnormality"
@@ -52,25 +52,6 @@ _ATTRIBUTE_CHILDREN: dict[str, tuple[str, ...]] = {
     "pneumothorax": ("hydropneumothorax",),
     "mediastinal widening": ("superior mediastinal mass/enlargement",),
     "vascular congestion": ("vascular redistribution",),
-}
-
-_FEW: dict[str, tuple[str, ...]] = {
-    "device": ("cabg grafts", "cardiac pacer and wires", "prosthetic valve"),
-    "disease": (
-        *("alveolar hemorrhage", "aspiration", "copd/emphysema", "fluid overload/heart failure"),
-        *("goiter", "granulomatous disease", "interstitial lung disease", "lung cancer"),
-        *("pericardial effusion", "pneumonia"),
-    ),
-    TECHNICAL: ("breast/nipple shadows", "low lung volumes", "rotated"),
-    "tubesandlines": (
-        *("chest port", "chest tube", "endotracheal tube", "enteric tube", "ij line"),
-        *("intra-aortic balloon pump", "mediastinal drain", "picc", "subclavian line"),
-        *("swan-ganz catheter", "tracheostomy tube"),
-    ),
-}
-CATEGORY_OF: dict[str, str] = {
-    name: next((kind for kind, few in _FEW.items() if name in few), "anatomicalfinding")
-    for name in ATTRIBUTES
 }
 
 # Groups of places; those of the lungs stand for both sides.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ehrqa_cli.vqa.ontology import CATEGORY_OF
+from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
 
 EXISTS, NAME, PLACE = "exists", "name", "place"
 VIEW, SEX = "view", "sex"

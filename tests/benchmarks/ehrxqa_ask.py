@@ -17,22 +17,14 @@ from typing import Any
 from ehrqa_cli.cli.options import read_graphs
 from ehrqa_cli.contracts.types import Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
+from ehrqa_cli.evaluate.asked import plain_rows
 
 DATABASE = "mimic_iv_cxr.sqlite"
 
 
-def cell(value: Any) -> str:
-    """A cell as it is compared: yes and no are 1 and 0."""
-    value = {"yes": 1, "no": 0}.get(value, value) if isinstance(value, str) else value
-    try:
-        return str(round(float(value), 3))
-    except (TypeError, ValueError):
-        return str(value)
-
-
-def rows(values: Any) -> set[tuple[str, ...]]:
-    """Rows, or single values, as a set."""
-    return {tuple(cell(c) for c in (v if isinstance(v, (list, tuple)) else [v])) for v in values}
+def gold(item: dict[str, Any]) -> frozenset[tuple[Any, ...]]:
+    """The right rows; a single value stands for a row of one."""
+    return plain_rows(v if isinstance(v, list) else [v] for v in item["answer"])
 
 
 def measure(session: Session, items: list[dict[str, Any]], field: str) -> Counter[str]:
@@ -45,7 +37,7 @@ def measure(session: Session, items: list[dict[str, Any]], field: str) -> Counte
             found["unanswerable declined"] += answer.status is Status.ABSTAINED
             continue
         found["answerable"] += 1
-        right = answer.status is Status.ANSWERED and rows(answer.rows) == rows(item["answer"])
+        right = answer.status is Status.ANSWERED and plain_rows(answer.rows) == gold(item)
         found["right" if right else str(answer.status.value)] += 1
     return found
 

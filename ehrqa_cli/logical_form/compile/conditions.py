@@ -11,7 +11,7 @@ from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
 from ehrqa_cli.logical_form.grammar import CHARGES, TIME_FILTERS
 
 _OFFSETS = {"first": 0, "second": 1, "third": 2, "last": 0, "second_last": 1}
-_COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
+COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
 _AGES = {"older": ">", "younger": "<", "aged_from": ">=", "aged_to": "<="}
 _ADMISSION = {
     "from": "admission_location",
@@ -238,8 +238,8 @@ def own(event: Event, src: Source) -> list[str]:
             found.append(f"{table}.{column} = {quote(literal(item.args[0]))}")
         elif item.name in _ADMISSION:
             found.append(f"{table}.{_ADMISSION[item.name]} {_among(item)}")
-        elif item.name in _COMPARE:
-            found.append(f"{measure(src)} {_COMPARE[item.name]} {number(item.args[0])}")
+        elif item.name in COMPARE:
+            found.append(f"{measure(src)} {COMPARE[item.name]} {number(item.args[0])}")
         elif item.name in CHARGES:
             found.append(f"{table}.event_type = {quote(SOURCES[CHARGES[item.name]].table)}")
         elif item.name in ("longer", "shorter"):

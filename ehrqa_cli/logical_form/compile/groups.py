@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.conditions import (
+    COMPARE,
     measure,
     number,
     order_of,
@@ -16,21 +17,15 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, Source
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Group, Select
 from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS, HOURS, ORDERED
 
 PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
-_COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
-_ADMISSION = {
-    "admission_type": "admission_type",
-    "admission_location": "admission_location",
-    "discharge_location": "discharge_location",
-    "marital": "marital_status",
-}
+_ADMISSION = dict(SOURCES["admission"].columns)
+_PERSON = dict(SOURCES["person"].columns)
 _SHARES = {"percent": "100.0", "ratio": "1.0"}
-_PERSON = {"gender": "gender", "birth": "dob", "deathdate": "dod"}
 # Names of the columns that a person reads.
 _KEYS = {
     "patients": "subject_id",
@@ -61,7 +56,7 @@ def column(src: Source, name: str) -> str:
     if name in own:
         return f"{table}.{own[name]}"
     if name in ADMISSION_HEADS:
-        return _beside("admissions", _ADMISSION.get(name, name), "hadm_id", table)
+        return _beside("admissions", _ADMISSION[name], "hadm_id", table)
     if name in _PERSON:
         return _beside("patients", _PERSON[name], "subject_id", table)
     plain = {"value": src.value, "unit": src.unit, "time": src.time}.get(name)
@@ -149,7 +144,7 @@ def _kept(select: Select, group: Group) -> str:
     sql = _per_group(select, group, source(select.event))
     parts = ["v IS NOT NULL"]
     if group.having and group.limit is not None:
-        parts.append(f"v {_COMPARE[group.having]} {number(group.limit)}")
+        parts.append(f"v {COMPARE[group.having]} {number(group.limit)}")
     sql = f"SELECT k, v FROM ( {sql} ){where(parts)}"
     if group.cut and group.most is not None:
         way = "DESC" if group.cut == "most" else "ASC"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from ehrqa_cli.build.vocabulary import Vocabulary
+from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +41,17 @@ def vocabulary() -> Vocabulary:
         dictionary={"abbrev": ("hr", "spo2", "abps"), "dx": ("gas gangrene",)},
         lab_values={"creatinine": (0.7, 1.2, 4.0)},
     )
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("demo") / "ehr.sqlite"
+    build_demo(path, seed=3, patients=60)
+    return path
+
+
+@pytest.fixture(scope="session")
+def database(demo: Path) -> Iterator[SqliteDatabase]:
+    found = SqliteDatabase.open(demo)
+    yield found
+    found.close()

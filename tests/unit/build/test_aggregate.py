@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from ehrqa_cli.build.generate import Generator, generate
 from ehrqa_cli.build.templates import load_library
 from ehrqa_cli.build.vocabulary import Vocabulary, read_vocabulary
 from ehrqa_cli.build.wording import Node
-from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form
 from ehrqa_cli.neuralsql import run
@@ -24,20 +22,6 @@ from ehrqa_cli.neuralsql import run
 SHAPES = load_parts().shapes
 # Events that only some schemas have the columns of.
 _LATER = {"abnormal", "high", "low"}
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("demo") / "ehr.sqlite"
-    build_demo(path, seed=3, patients=60)
-    return path
-
-
-@pytest.fixture(scope="module")
-def database(demo: Path) -> Iterator[SqliteDatabase]:
-    found = SqliteDatabase.open(demo)
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")

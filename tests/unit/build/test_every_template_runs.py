@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from ehrqa_cli.build.pair import Pair
 from ehrqa_cli.build.templates import load_library
 from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contracts.types import PatientScope, Scope
-from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form, scope_of
 from ehrqa_cli.logical_form.normalise import normalise
@@ -23,20 +21,6 @@ from ehrqa_cli.neuralsql import calls, run
 from ehrqa_cli.vqa import parse as parse_question
 
 TABLE = load_library().families["table"]
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("demo") / "ehr.sqlite"
-    build_demo(path, seed=3, patients=60)
-    return path
-
-
-@pytest.fixture(scope="module")
-def database(demo: Path) -> Iterator[SqliteDatabase]:
-    found = SqliteDatabase.open(demo)
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from ehrqa_cli.build import cxr_vocabulary as cxr
 from ehrqa_cli.build.image_templates import image_templates
 from ehrqa_cli.build.image_wording import ImageTemplate
-from ehrqa_cli.ehr.cxr_vocabulary import entries
+from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF, entries
 from ehrqa_cli.logical_form import parse, print_form
 
 SLOT = re.compile(r"\$?\{[a-z_0-9]+\}|\[[a-z_0-9]+\]")
@@ -143,13 +143,13 @@ def test_vocabulary_is_that_of_the_paper(shared_data: Path) -> None:
     path = shared_data / "ehrxqa" / "vqa_vocabulary.json"
     wanted = json.loads(path.read_text(encoding="utf-8"))
     assert sorted(cxr.OBJECTS) == wanted["objects"]
-    assert sorted(cxr.CATEGORY_OF) == wanted["attributes"]
+    assert sorted(CATEGORY_OF) == wanted["attributes"]
     assert sorted(cxr.CATEGORY_WORDS) == wanted["categories"]
 
 
 def test_categories_have_the_sizes_of_the_paper() -> None:
-    assert set(cxr.CATEGORY_OF.values()) == set(cxr.CATEGORIES) == set(cxr.CATEGORY_WORDS)
-    assert Counter(cxr.CATEGORY_OF.values()) == {
+    assert set(CATEGORY_OF.values()) == set(cxr.CATEGORIES) == set(cxr.CATEGORY_WORDS)
+    assert Counter(CATEGORY_OF.values()) == {
         "anatomicalfinding": 41,
         "tubesandlines": 11,
         "disease": 10,
@@ -164,7 +164,7 @@ def test_categories_are_those_of_the_labels(shared_data: Path) -> None:
         labelled = {
             (row["attribute"], row["category"]) for row in csv.DictReader(file, delimiter="\t")
         }
-    assert set(cxr.CATEGORY_OF.items()) == labelled
+    assert set(CATEGORY_OF.items()) == labelled
 
 
 @pytest.mark.parametrize("kind", ["object", "attribute", "category"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
 from ehrqa_cli.vqa import OracleGraphs, Vqa, VqaThresholds
-from ehrqa_cli.vqa.ontology import CATEGORY_OF
 
 LABELS = """study_id\tobject\tattribute\tcategory\tpresent
 5\tspine\tscoliosis\tanatomicalfinding\t1

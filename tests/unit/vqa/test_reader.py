@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ehrqa_cli.contracts.images import ANYWHERE, NotAnswered, Relation
-from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, OBJECTS
+from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
 from ehrqa_cli.vqa import Vqa, VqaThresholds
 from ehrqa_cli.vqa.ontology import (
-    CATEGORY_OF,
     OBJECT_PARENT,
     POSSIBLE,
     children,
