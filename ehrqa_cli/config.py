@@ -5,6 +5,8 @@ The file is TOML, in the platform's configuration folder (``EHRQA_CONFIG`` names
     db = "/data/ehr.sqlite"      # EHRQA_DB: the database of commands without --db
     model = "local"              # EHRQA_MODEL: the text-to-SQL model
     models = "/data/models"      # EHRQA_MODELS: where pulled models are kept
+    images = "/data/mimic-cxr"   # EHRQA_IMAGES: where chest X-rays are
+    vision = "vision"            # EHRQA_VISION: what reads them, a model's name or its card.json
     log = true                   # EHRQA_LOG: on or off, the answer log
     log_file = "/data/log.db"    # EHRQA_LOG_FILE: where the answer log is
 """
@@ -32,6 +34,8 @@ class Settings:
     db: Path | None = None
     model: str = "local"
     models: Path | None = None
+    images: Path | None = None
+    vision: str | None = None
     log: bool = True
     log_file: Path | None = None
 
@@ -107,8 +111,9 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> Settings:
         return replace(settings, log=value)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{origin} must be a text, not {value!r}", f'write {key} = "..."')
-    if key == "model":
-        return replace(settings, model=value)
+    if key in ("model", "vision"):
+        name: dict[str, Any] = {key: value}
+        return replace(settings, **name)
     path: dict[str, Any] = {key: Path(value).expanduser()}
     return replace(settings, **path)
 

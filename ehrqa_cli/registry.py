@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 DATABASE = "ehrqa.database"
 TEXT2SQL = "ehrqa.text2sql"
+VQA = "ehrqa.vqa"
 
 
 def names(group: str) -> list[str]:

@@ -43,7 +43,8 @@ def note(message: str) -> None:
 
 @contextmanager
 def progress(unit: str = "count") -> Iterator[Advance]:
-    """A progress bar on a terminal; elsewhere nothing. ``unit`` is count, bytes or share."""
+    """A progress bar on a terminal; elsewhere nothing. ``unit`` is count, rate (a count with its
+    speed), bytes or share."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
@@ -54,13 +55,23 @@ def progress(unit: str = "count") -> Iterator[Advance]:
         MofNCompleteColumn,
         Progress,
         ProgressColumn,
+        Task,
         TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Rate(MofNCompleteColumn):
+        """7/10 3.2/s."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return super().render(task).append(f" {speed:.1f}/s" if speed else "")
 
     columns: dict[str, type[ProgressColumn]] = {
         "count": MofNCompleteColumn,
+        "rate": Rate,
         "bytes": DownloadColumn,
         "share": TaskProgressColumn,
     }

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.options import read_graphs, scene_graphs_option
+from ehrqa_cli.cli.options import (
+    database_path,
+    images_option,
+    read_graphs,
+    scene_graphs_option,
+    vision_option,
+)
 from ehrqa_cli.cli.sql import query_options, run_query
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
@@ -21,8 +27,17 @@ if TYPE_CHECKING:
 @click.argument("query", metavar="QUERY")
 @query_options
 @scene_graphs_option
+@images_option
+@vision_option
 @click.option("--explain", is_flag=True, help="Say which images were read, and the SQL that ran.")
-def neuralsql(query: str, scene_graphs: Path | None, explain: bool, **flags: Any) -> int:
+def neuralsql(
+    query: str,
+    scene_graphs: Path | None,
+    images: Path | None,
+    vision: str | None,
+    explain: bool,
+    **flags: Any,
+) -> int:
     """Run a NeuralSQL QUERY ("-" reads it from standard input) on the EHR.
 
     NeuralSQL is SQL as the models write it: current_time means --as-of, the bounds of vital
@@ -42,13 +57,17 @@ def neuralsql(query: str, scene_graphs: Path | None, explain: bool, **flags: Any
     """
     from ehrqa_cli.neuralsql import execute
 
-    graphs = read_graphs(scene_graphs)
+    db = database_path(flags["db"])
+    graphs = read_graphs(scene_graphs, db=db, images=images, vision=vision)
 
     def run(text: str, database: Database, as_of: str, limits: Limits) -> Result:
         done = execute(text, database, as_of=as_of, limits=limits, graphs=graphs)
         if done.missing:
             shown = ", ".join(map(str, done.missing[:10]))
             diagnostics.warn(f"{len(done.missing)} studies have no image: {shown}")
+            for study in done.missing[:10]:
+                if graphs is not None and (why := graphs.problem(study)):
+                    diagnostics.warn(f"the image of study {study} {why}")
         if explain:
             _explain(done)
         return done.result

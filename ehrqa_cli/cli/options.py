@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
     from ehrqa_cli.engine import Mode, Session
     from ehrqa_cli.vqa import Vqa
+    from ehrqa_cli.vqa.model.choose import Wanted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,13 +46,129 @@ scene_graphs_option = click.option(
 )
 
 
-def read_graphs(folder: Path | None) -> Vqa | None:
-    """A reader over a folder of labels; None without one. Raises UsageError."""
-    if folder is None:
-        return None
-    from ehrqa_cli.vqa import OracleGraphs, Vqa
+images_option = click.option(
+    "--images",
+    type=FILE,
+    metavar="DIR",
+    help="The folder of chest X-rays [default: EHRQA_IMAGES, or as registered in the database].",
+)
+vision_option = click.option(
+    "--vision",
+    metavar="NAME|CARD",
+    help="The vision model, by name or by its card.json [default: EHRQA_VISION, or the shipped].",
+)
 
-    return Vqa(OracleGraphs.open(folder))
+
+def read_graphs(
+    folder: Path | None,
+    *,
+    db: Path | None = None,
+    images: Path | None = None,
+    vision: str | None = None,
+) -> Vqa | None:
+    """A reader of images, closed with the command: of a folder of labels, else of the images that
+    --images, the settings or the database name. None without any. Raises UsageError."""
+    if folder is not None:
+        from ehrqa_cli.vqa import OracleGraphs, Vqa
+
+        return Vqa(OracleGraphs.open(folder))
+    folders = image_folders(db, images)
+    if not folders:
+        if vision is not None:
+            raise UsageError("--vision needs images to look at", "name their folder with --images")
+        return None
+    from ehrqa_cli.vqa.model import choose
+
+    return _closed(choose.reader(wanted(vision, db=db, images=folders)))
+
+
+def wanted(
+    vision: str | None,
+    *,
+    db: Path | None = None,
+    images: tuple[Path, ...] = (),
+    workers: int | None = None,
+    on_image: Callable[[int, int], None] | None = None,
+) -> Wanted:
+    """What a reader of images is to be made of, with the settings for what is not given."""
+    from ehrqa_cli import config
+    from ehrqa_cli.cli import diagnostics
+    from ehrqa_cli.vqa.model.choose import Wanted
+
+    settings = config.load()
+    if on_image is None:
+        reading = _Reading()
+        on_image = reading.on_image
+        if context := click.get_current_context(silent=True):
+            context.call_on_close(reading.close)
+    return Wanted(
+        vision=vision or settings.vision,
+        pulled=settings.models_dir(),
+        images=images,
+        db=db,
+        database=lambda: open_database(db) if db else None,
+        workers=workers,
+        on_image=on_image,
+        warn=diagnostics.warn,
+    )
+
+
+class _Reading:
+    """A progress bar for images that a question has to wait for; none for a few."""
+
+    few = 32
+
+    def __init__(self) -> None:
+        self._bar = ExitStack()
+        self._advance: Callable[[int, int | None, str], None] | None = None
+
+    def on_image(self, done: int, total: int) -> None:
+        """``done`` of ``total`` images have been read."""
+        from ehrqa_cli.cli import diagnostics
+
+        if total <= self.few:
+            return
+        if self._advance is None:
+            self._advance = self._bar.enter_context(diagnostics.progress("rate"))
+        self._advance(done, total, "reading images")
+        if done >= total:
+            self.close()
+
+    def close(self) -> None:
+        """Take the bar away; it comes again when there is more to read."""
+        self._bar.close()
+        self._advance = None
+
+
+def image_folders(db: Path | None, given: Path | None) -> tuple[Path, ...]:
+    """The folder of --images, else those registered in the database, the last one first, and that
+    of the settings. Raises UsageError when --images is none."""
+    from ehrqa_cli import config
+
+    if given is not None:
+        if not given.is_dir():
+            raise UsageError(f"there is no image folder {given}", "check --images")
+        return (given.absolute(),)
+    set_ = config.load().images
+    found = [*_registered(db), *([set_] if set_ else [])]
+    return tuple(dict.fromkeys(folder.absolute() for folder in found))
+
+
+def _registered(db: Path | None) -> tuple[Path, ...]:
+    """The folders that ``ehrqa images add`` wrote into the database."""
+    if db is None:
+        return ()
+    from ehrqa_cli.vqa.register import image_roots
+
+    return tuple(reversed(image_roots(db)))
+
+
+def _closed(vqa: Vqa | None) -> Vqa | None:
+    """The same, closed when the running command ends."""
+    context = click.get_current_context(silent=True)
+    if vqa is not None and context is not None:
+        context.call_on_close(vqa.close)
+    return vqa
 
 
 @dataclass(frozen=True)
@@ -67,6 +185,8 @@ class AnswerOptions:
     goal: str | None
     thresholds: Path | None
     scene_graphs: Path | None
+    images: Path | None = None
+    vision: str | None = None
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -81,7 +201,9 @@ class AnswerOptions:
             thresholds=self.thresholds,
             mode=self.mode,
             goal=self.goal,
-            graphs=read_graphs(self.scene_graphs),
+            graphs=read_graphs(
+                self.scene_graphs, db=self.db, images=self.images, vision=self.vision
+            ),
         )
 
 
@@ -125,6 +247,8 @@ def answer_options(command: Command) -> Command:
                 help="Decide by this file [default: as calibrated, else the model's].",
             ),
             scene_graphs_option,
+            images_option,
+            vision_option,
             click.option("--no-log", is_flag=True, help="Keep this out of the answer log."),
         ]
     ):
@@ -153,6 +277,8 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
         goal=flags.pop("goal"),
         thresholds=flags.pop("thresholds"),
         scene_graphs=flags.pop("scene_graphs"),
+        images=flags.pop("images"),
+        vision=flags.pop("vision"),
     )
 
 

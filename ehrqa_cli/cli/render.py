@@ -68,7 +68,12 @@ def evidence_text(item: dict[str, Any]) -> str:
         return f"{item.get('table')}, row {shown}"
     if item.get("kind") == "image":
         place = f" at {item['location']}" if item.get("location") else ""
-        return f"study {item.get('study_id')}: {item.get('finding')}{place}"
+        study = item.get("study_id")
+        return (
+            f"study {study}: {item.get('finding')}{place}"
+            if study
+            else f"{item.get('finding')}{place}"
+        )
     if item.get("kind") == "note":
         return f"note {item.get('note_id')}: {item.get('excerpt')}"
     return ", ".join(f"{key} {value}" for key, value in item.items())

@@ -9,6 +9,7 @@ EhrqaError
 │   └── Cancelled         the user ended it
 ├── FormError             exit 1: a logical form that cannot be parsed or compiled
 ├── ModelError            exit 1: a model file is missing, corrupt or crashes
+├── ImageError            exit 1: an image is missing, unreadable, unsupported or too large
 ├── PluginError           exit 2: a plugin is missing or broken
 └── EvaluationError       exit 1: a benchmark's files are not what is expected
 """
@@ -62,6 +63,10 @@ class FormError(EhrqaError):
 
 class ModelError(EhrqaError):
     """A model file is missing, corrupt or crashes."""
+
+
+class ImageError(EhrqaError):
+    """An image is missing, unreadable, of an unsupported kind or too large."""
 
 
 class PluginError(EhrqaError):

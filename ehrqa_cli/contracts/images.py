@@ -15,6 +15,7 @@ from ehrqa_cli.contracts.errors import EhrqaError
 
 # The object of a finding that a source knows for the image as a whole only.
 ANYWHERE = ""
+NO_STUDY = -1  # in place of a study's id: an image that belongs to none
 Relation = tuple[str, str]  # (object, attribute)
 
 
@@ -41,7 +42,9 @@ class SceneGraph:
     """One image: ``probabilities`` of the source's relations (NaN: not to be said of this image).
 
     ``pa`` is the probability of a PA view (else AP), ``female`` of a female patient; ``heart`` and
-    ``mediastinum`` are their widths over that of the thorax. None is unknown.
+    ``mediastinum`` are their widths over that of the thorax. None is unknown. A graph with a
+    ``problem`` says nothing but why ("cannot be read: ...", after "the image of study 5"), and
+    counts as missing. ``cached`` graphs were not made for this question.
     """
 
     study_id: int
@@ -51,6 +54,8 @@ class SceneGraph:
     heart: float | None = None
     mediastinum: float | None = None
     image: str = ""
+    problem: str = ""
+    cached: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ class VqaReason:
     ``kind`` is ``not_understood`` (the words make no question of the 48 types or a compound of
     them), ``ambiguous``, ``unknown_finding`` (something outside the vocabulary), ``not_covered``
     (the source cannot see it), ``partly_covered`` (it could say yes, but not no, nor give the
-    whole list), or ``no_image`` (there is no scene graph of the study).
+    whole list), ``no_image`` (there is no scene graph of the study), or ``unreadable`` (there is an
+    image that cannot be read or is no frontal chest X-ray).
     """
 
     kind: str
@@ -116,8 +122,8 @@ class ImageAnswers:
 
     Of a verify question ``yes`` holds the studies answered 1; of others ``values`` the names, for
     studies that have any. ``unknown`` were read but cannot be decided, ``missing`` have no scene
-    graph; all other studies asked about are 0 or empty. ``read`` images were read for this, in
-    ``batches``; ``cached`` were there already.
+    graph (``problems`` says why where it is known); all other studies asked about are 0 or empty.
+    ``read`` images were read for this, in ``batches``; ``cached`` were there already.
     """
 
     asked: Asked
@@ -128,6 +134,7 @@ class ImageAnswers:
     read: int = 0
     cached: int = 0
     batches: int = 0
+    problems: Mapping[int, str] = field(default_factory=dict)
 
 
 class ImageReader(Protocol):

@@ -1,10 +1,10 @@
-"""One question about one study as an Answer, the same object that ``ehrqa ask`` gives."""
+"""One question about one study or image as an Answer, the same object that ``ehrqa ask`` gives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ehrqa_cli.contracts.images import ImageAnswer, VqaReason
+from ehrqa_cli.contracts.images import NO_STUDY, ImageAnswer, VqaReason
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
 from ehrqa_cli.vqa.reader import Vqa
@@ -14,6 +14,7 @@ _PUBLIC = {
     "not_understood": "not_sure",
     "ambiguous": "ambiguous",
     "no_image": "no_data",
+    "unreadable": "no_data",
     "unknown_study": "unknown_value",
 }
 _NOWHERE = "not_in_database"
@@ -23,19 +24,47 @@ def study_answer(
     question: Question, study_id: int, vqa: Vqa, database: Database | None = None
 ) -> Answer:
     """Answer ``question`` about one study. A study that the database lacks is an abstention."""
-    neuralsql = f"SELECT FUNC_VQA({_quote(question.text)}, {study_id})"
+    unknown = _unknown_study(study_id, database)
+    found = (
+        ImageAnswer(study_id, reason=unknown) if unknown else vqa.detail(question.text, study_id)
+    )
+    more = {
+        "neuralsql": f"SELECT FUNC_VQA({_quote(question.text)}, {study_id})",
+        "provenance": {
+            "question": question.text,
+            "study_id": study_id,
+            "models": {"vqa": dict(vqa.source.provenance())},
+            "database": database.fingerprint() if database else None,
+            "thresholds": vqa.thresholds.as_dict(),
+        },
+    }
+    return _answer(question, vqa, found, f"Study {study_id}", more)
+
+
+def image_answer(question: Question, name: str, sha256: str, vqa: Vqa) -> Answer:
+    """Answer ``question`` about one image of no study, from a reader that has only its graph."""
+    provenance = {
+        "question": question.text,
+        "image": name,
+        "image_sha256": sha256,
+        "models": {"vqa": dict(vqa.source.provenance())},
+        "database": None,
+        "thresholds": vqa.thresholds.as_dict(),
+    }
+    found = vqa.detail(question.text, NO_STUDY)
+    return _answer(question, vqa, found, name, {"provenance": provenance})
+
+
+def _answer(
+    question: Question, vqa: Vqa, found: ImageAnswer, subject: str, more: dict[str, Any]
+) -> Answer:
     asked = vqa.ask(question.text)
     common: dict[str, Any] = {
         "scope": Scope.IMAGE,
         "patient_scope": PatientScope.SINGLE,
         "description": asked.program or None,
-        "neuralsql": neuralsql,
-        "provenance": _provenance(question, study_id, vqa, database),
+        **more,
     }
-    unknown = _unknown_study(study_id, database)
-    found = (
-        ImageAnswer(study_id, reason=unknown) if unknown else vqa.detail(question.text, study_id)
-    )
     if found.reason:
         return Answer(
             question,
@@ -49,7 +78,7 @@ def study_answer(
     return Answer(
         question,
         Status.ANSWERED,
-        text=_sentence(found, asked.verify, study_id),
+        text=_sentence(found, asked.verify, subject),
         value=found.values[0] if len(found.values) == 1 else list(found.values),
         columns=("answer",),
         rows=tuple((value,) for value in found.values),
@@ -64,7 +93,7 @@ def evidence(found: ImageAnswer) -> tuple[dict[str, Any], ...]:
     return tuple(
         {
             "kind": "image",
-            "study_id": found.study_id,
+            "study_id": None if found.study_id == NO_STUDY else found.study_id,
             "finding": used.attribute,
             "location": used.object or None,
             "probability": used.probability,
@@ -81,24 +110,12 @@ def _unknown_study(study_id: int, database: Database | None) -> VqaReason | None
     return VqaReason("unknown_study", f"There is no study {study_id} in this database.")
 
 
-def _sentence(found: ImageAnswer, verify: bool, study_id: int) -> str:
+def _sentence(found: ImageAnswer, verify: bool, subject: str) -> str:
     if verify:
         said = "yes" if found.values[0] else "no"
     else:
         said = ", ".join(map(str, found.values)) or "none"
-    return f"Study {study_id}: {said}."
-
-
-def _provenance(
-    question: Question, study_id: int, vqa: Vqa, database: Database | None
-) -> dict[str, Any]:
-    return {
-        "question": question.text,
-        "study_id": study_id,
-        "models": {"vqa": dict(vqa.source.provenance())},
-        "database": database.fingerprint() if database else None,
-        "thresholds": vqa.thresholds.as_dict(),
-    }
+    return f"{subject}: {said}."
 
 
 def _quote(text: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ehrqa_cli.contracts.images import (
     ANYWHERE,
+    NO_STUDY,
     Asked,
     ImageAnswer,
     ImageAnswers,
@@ -23,7 +24,7 @@ from ehrqa_cli.vqa.parse import Unparsed, parse
 from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, SEX, VIEW, Program
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
-BATCH = 64
+BATCH = 1024  # studies asked of a source at once; a model's own batches are smaller
 _MOST_USED = 10
 
 
@@ -46,7 +47,7 @@ class Vqa:
         self.thresholds = thresholds or VqaThresholds()
         self.known = Known(source.coverage())
         self._matrix = Matrix(self.known, self.thresholds)
-        self._missing: set[int] = set()
+        self._missing: dict[int, str] = {}  # and why, where that is known
         self._batch = batch
         self._on_batch = on_batch or (lambda _done, _all: None)
 
@@ -75,9 +76,17 @@ class Vqa:
         read, batches = self._read(studies)
         there = [s for s in dict.fromkeys(studies) if s in self._matrix.row]
         missing = [s for s in dict.fromkeys(studies) if s not in self._matrix.row]
+        problems = {s: self._missing[s] for s in missing if self._missing[s]}
+        if problems and not there:
+            raise NotAnswered(unreadable(problems))
         rows = self._matrix.rows(there)
         whole = ImageAnswers(
-            asked, missing=missing, read=read, cached=len(there) - read, batches=batches
+            asked,
+            missing=missing,
+            read=read,
+            cached=len(there) - read,
+            batches=batches,
+            problems=problems,
         )
         if program.verify:
             found = evaluate.truth(program, self._matrix)
@@ -110,7 +119,9 @@ class Vqa:
             return ImageAnswer(study_id, reason=error.reason)
         self._read([study_id])
         if study_id not in self._matrix.row:
-            return ImageAnswer(study_id, reason=no_image([study_id]))
+            problem = self._missing[study_id]
+            reason = unreadable({study_id: problem}) if problem else no_image([study_id])
+            return ImageAnswer(study_id, reason=reason)
         one = Matrix(self.known, self.thresholds)
         one.add([self._matrix.graph(study_id)])
         return _detail(program, one, study_id)
@@ -120,30 +131,42 @@ class Vqa:
         self._read([study_id])
         return self._matrix.graph(study_id) if study_id in self._matrix.row else None
 
+    def close(self) -> None:
+        """Close the source, where it has something to close."""
+        close = getattr(self.source, "close", None)
+        if close is not None:
+            close()
+
     def _program(self, question: str) -> tuple[Asked, Program]:
         asked = self.ask(question)
         if asked.reason:
             raise NotAnswered(asked.reason)
         return asked, parse(question)
 
+    def problem(self, study_id: int) -> str:
+        """Why a study that was asked about has no scene graph, where that is known."""
+        return self._missing.get(study_id, "")
+
     def _read(self, studies: Sequence[int]) -> tuple[int, int]:
-        """Read what is not there yet; how many images, in how many batches."""
+        """Get what is not there yet; how many images were read for it, in how many batches."""
         new = [
             s
             for s in dict.fromkeys(studies)
             if s not in self._matrix.row and s not in self._missing
         ]
-        fresh: list[SceneGraph] = []
+        got: list[SceneGraph] = []
         starts = range(0, len(new), self._batch)
         for start in starts:
             batch = new[start : start + self._batch]
             found = self.source.read(batch)
-            fresh += [found[s] for s in batch if s in found]
-            self._missing.update(s for s in batch if s not in found)
+            got += [found[s] for s in batch if s in found]
+            self._missing.update((s, "") for s in batch if s not in found)
             self._on_batch(start + len(batch), len(new))
-        if fresh:
-            self._matrix.add(fresh)
-        return len(fresh), len(starts)
+        self._missing.update((g.study_id, g.problem) for g in got if g.problem)
+        good = [g for g in got if not g.problem]
+        if good:
+            self._matrix.add(good)
+        return sum(not g.cached for g in good), len(starts)
 
     def _not_covered(self, program: Program) -> VqaReason | None:
         """Why no image at all could answer, or None."""
@@ -177,18 +200,33 @@ class Vqa:
 
 def no_image(studies: Sequence[int]) -> VqaReason:
     """There is no scene graph of these studies."""
-    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
-    plural = "studies" if len(studies) > 1 else "study"
-    return VqaReason("no_image", f"There is no image or scene graph of {plural} {shown}.")
+    return VqaReason("no_image", f"There is no image or scene graph of {_studies(studies)}.")
+
+
+def unreadable(problems: Mapping[int, str]) -> VqaReason:
+    """There are images of these studies, but they say nothing."""
+    said = [
+        f"{'The image' if study == NO_STUDY else f'The image of study {study}'} {problem}."
+        for study, problem in problems.items()
+    ]
+    more = f" So it is with {len(said) - 3} more." if len(said) > 3 else ""
+    return VqaReason("unreadable", " ".join(said[:3]) + more)
 
 
 def undecided(studies: Sequence[int]) -> VqaReason:
     """The source cannot say yes or no for these studies."""
-    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
     return VqaReason(
         "partly_covered",
-        f"The image reader sees only part of what is asked, and could not decide for {shown}.",
+        "The image reader sees only part of what is asked, and could not decide for "
+        f"{_studies(studies)}.",
     )
+
+
+def _studies(studies: Sequence[int]) -> str:
+    if list(studies) == [NO_STUDY]:
+        return "this image"
+    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
+    return f"{'studies' if len(studies) > 1 else 'study'} {shown}"
 
 
 def _not_covered(what: list[str]) -> VqaReason:
