@@ -1,0 +1,222 @@
+"""``ehrqa eval mimic-cxr-vqa`` and ``ehrqa eval ehrxqa``: questions about chest X-rays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.options import (
+    FILE,
+    Command,
+    as_of_option,
+    database_path,
+    db_option,
+    images_option,
+    json_option,
+    open_database,
+    read_graphs,
+    scene_graphs_option,
+    vision_option,
+)
+from ehrqa_cli.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from ehrqa_cli.evaluate.image_report import ImageReport
+    from ehrqa_cli.vqa import Vqa
+
+ABOUT = {
+    "mimic-cxr-vqa": "Bae et al. 2023: one chest X-ray; accuracy, F1, AUROC by relation, priors",
+    "ehrxqa": "Bae et al. 2023: tables and images; Acc_LF, Acc_EX|gt, Acc_EX|pred by scope",
+}
+TEXTS = ("question", "template_text")
+
+
+def _options(options: Iterable[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(list(options)):
+            command = option(command)
+        return command
+
+    return add
+
+
+_shared = _options(
+    [
+        click.option(
+            "--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder."
+        ),
+        click.option("--split", default="valid", show_default=True, help="Its split."),
+        db_option,
+        scene_graphs_option,
+        images_option,
+        vision_option,
+        click.option(
+            "--labels",
+            type=FILE,
+            metavar="DIR",
+            help="Gold scene graphs in a folder of labels, to measure the image reader by.",
+        ),
+        click.option(
+            "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
+        ),
+        click.option(
+            "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
+        ),
+        click.option(
+            "--limit",
+            type=click.IntRange(min=1),
+            help="Take only about N questions, spread evenly.",
+        ),
+        click.option("--seed", default=0, show_default=True, help="Of the bootstrap's intervals."),
+        click.option(
+            "--text",
+            type=click.Choice(TEXTS),
+            default=TEXTS[0],
+            show_default=True,
+            help="The field that is asked.",
+        ),
+        json_option,
+    ]
+)
+
+
+@click.command("mimic-cxr-vqa", short_help="Questions about one chest X-ray.")
+@_shared
+@click.option(
+    "--reference",
+    type=FILE,
+    metavar="FILE",
+    help="AUROC of a reference classifier (object, attribute, reference_auroc), for AUROC_rel.",
+)
+def mimic_cxr_vqa(**flags: Any) -> int:
+    """MIMIC-CXR-VQA: ask every question about its image; accuracy and micro-F1 in all, by content
+    and semantic type, with what was declined told apart, the paper's two priors, and AUROC by
+    relation. Reads the data set's own JSON, or vqa_questions.jsonl of the open re-creation.
+
+    \b
+    Examples:
+      ehrqa eval mimic-cxr-vqa --data ehrxqa-open --db ehr.sqlite --scene-graphs ehrxqa-open
+      ehrqa eval mimic-cxr-vqa --data mimic-cxr-vqa --split test --db ehr.sqlite \\
+          --images files --reference reference_auroc.tsv --out run1
+      ehrqa eval mimic-cxr-vqa --data mimic-cxr-vqa --split test --predictions p.jsonl
+    """
+    from ehrqa_cli.evaluate.mimic_cxr_vqa import VqaRun
+
+    asks = flags["predictions"] is None
+    path = flags["db"]
+    if asks and flags["scene_graphs"] is None:
+        path = database_path(path)  # the images of the studies are registered there
+    reader = _reader(flags, path) if asks else None
+    if asks and reader is None:
+        raise UsageError(
+            "there is no reader of images",
+            "name the folder of images with --images DIR, or labels with --scene-graphs DIR",
+        )
+    database = open_database(path) if path else None
+    try:
+        with diagnostics.progress() as advance:
+            report = VqaRun(
+                flags["data"],
+                flags["split"],
+                reader,
+                database,
+                labels=_labels(flags),
+                reference=flags["reference"],
+                progress=lambda done, total: advance(done, total, "questions"),
+                **_common(flags),
+            ).run()
+    finally:
+        if database is not None:
+            database.close()
+    return _print(report, flags["as_json"])
+
+
+@click.command(short_help="Questions over tables and chest X-rays.")
+@_shared
+@as_of_option
+@click.option("--model", metavar="NAME", help="The text-to-SQL model [default: local].")
+@click.option("--fast", is_flag=True, help="Ask no second opinion of the question.")
+def ehrxqa(**flags: Any) -> int:
+    """EHRXQA: answer every question; Acc_LF, Acc_EX|gt and Acc_EX|pred in all, by modality and by
+    patient scope, with what was declined told apart, and baselines of a constant answer. Reads the
+    data set's own JSON, or questions.jsonl of the open re-creation.
+
+    \b
+    Examples:
+      ehrqa eval ehrxqa --data ehrxqa-open --db ehrxqa-open/mimic_iv_cxr.sqlite \\
+          --scene-graphs ehrxqa-open --out run1
+      ehrqa eval ehrxqa --data ehrxqa --split test --db gold.sqlite --images files \\
+          --labels gold-graphs
+      ehrqa eval ehrxqa --data ehrxqa --split test --db gold.sqlite --predictions p.json
+    """
+    from ehrqa_cli import config
+    from ehrqa_cli.engine import Mode, open_session
+    from ehrqa_cli.evaluate.ehrxqa import XqaRun
+
+    settings = config.load()
+    path = database_path(flags["db"], settings)
+    session = open_session(
+        path,
+        model=flags["model"] or settings.model,
+        as_of=flags["as_of"],
+        log=False,
+        mode=Mode.FAST if flags["fast"] else Mode.NORMAL,
+        graphs=_reader(flags, path),
+    )
+    with session, diagnostics.progress() as advance:
+        if session.graphs is None:
+            diagnostics.note(
+                "without --images or --scene-graphs, questions about images are declined"
+            )
+        report = XqaRun(
+            flags["data"],
+            flags["split"],
+            session,
+            labels=_labels(flags),
+            progress=lambda done, total: advance(done, total, "questions"),
+            **_common(flags),
+        ).run()
+    return _print(report, flags["as_json"])
+
+
+COMMANDS = (mimic_cxr_vqa, ehrxqa)
+
+
+def _reader(flags: dict[str, Any], db: Path | None) -> Vqa | None:
+    return read_graphs(flags["scene_graphs"], db=db, images=flags["images"], vision=flags["vision"])
+
+
+def _labels(flags: dict[str, Any]) -> Vqa | None:
+    folder: Path | None = flags["labels"]
+    if folder is None:
+        return None
+    from ehrqa_cli.vqa import OracleGraphs, Vqa
+
+    return Vqa(OracleGraphs.open(folder))
+
+
+def _common(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: flags[name] for name in ("predictions", "out", "limit", "seed", "text")}
+
+
+def _print(report: ImageReport, as_json: bool) -> int:
+    if as_json:
+        output.json_line(report.as_dict())
+        return 0
+    for name, value in report.lines():
+        output.line(f"{name}  {value}")
+    for table in report.tables:
+        output.line()
+        output.line(table.heading)
+        numeric = range(1, len(table.columns))
+        output.table(table.columns, table.printed(), numeric)
+        for note in table.notes:
+            output.line(note)
+    for note in report.notes:
+        output.line()
+        output.line(note)
+    return 0

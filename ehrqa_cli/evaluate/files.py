@@ -1,0 +1,126 @@
+"""Files of a benchmark that a user has fetched: found by split, read, hashed, and said clearly
+when they are not what is expected (a wrong folder, half a download, a page of HTML)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import EvaluationError
+
+_POINTER = b"version https://git-lfs"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file that was read: what stands in it and the SHA-256 of its bytes."""
+
+    path: Path
+    content: Any
+    sha256: str
+
+
+def find_file(data: Path, names: Sequence[str], what: str) -> Path:
+    """The first of ``names`` that is a file under ``data``. Raises EvaluationError, with all of
+    them in its hint."""
+    if not data.is_dir():
+        kind = "is a file, not a folder" if data.exists() else "does not exist"
+        raise EvaluationError(f"{data} {kind}", f"give the folder of {what} with --data DIR")
+    for name in names:
+        if (data / name).is_file():
+            return data / name
+    raise EvaluationError(f"{data} holds no {what}", f"expected one of {', '.join(names)} there")
+
+
+def read_objects(path: Path, needed: Sequence[str]) -> Source:
+    """A JSON file or JSON Lines of objects, as a list; each must have the ``needed`` fields.
+
+    Raises EvaluationError, which says in which line or at which question something is wrong.
+    """
+    content = _bytes(path)
+    found = _lines(path, content) if _is_lines(path) else _whole(path, content)
+    if isinstance(found, dict):  # {"data": [...]}, as EHRSQL wraps its questions
+        found = next((v for v in found.values() if isinstance(v, list)), None)
+    if not isinstance(found, list) or not found:
+        raise EvaluationError(f"{path} holds no questions", "expected a list of objects")
+    for number, item in enumerate(found, 1):
+        lacking = [n for n in needed if not isinstance(item, dict) or n not in item]
+        if lacking:
+            raise EvaluationError(
+                f"question {number} of {path} has no {' nor '.join(lacking)}",
+                "check that --data is the folder of this benchmark, or fetch it again",
+            )
+    return Source(path, found, hashlib.sha256(content).hexdigest())
+
+
+def check_ids(ids: Sequence[str], path: Path) -> None:
+    """Raises EvaluationError when two questions have the same id: records are kept by it."""
+    twice = next((key for key, n in Counter(ids).items() if n > 1), None)
+    if twice is not None:
+        raise EvaluationError(
+            f"{path} has two questions with the id {twice}", "each needs an id of its own"
+        )
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file. Raises EvaluationError."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
+
+
+def _is_lines(path: Path) -> bool:
+    return path.suffix in (".jsonl", ".ndjson")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    if not content.strip():
+        raise EvaluationError(f"{path} is empty", "fetch it again")
+    if content.startswith(_POINTER):
+        raise EvaluationError(f"{path} is a Git LFS pointer, not the file", "run `git lfs pull`")
+    if content.lstrip()[:1] == b"<":
+        raise EvaluationError(
+            f"{path} is a web page, not JSON", "log in where the data is got, and fetch it again"
+        )
+    return content
+
+
+def _whole(path: Path, content: bytes) -> Any:
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except ValueError as error:
+        raise EvaluationError(
+            f"{path} is not JSON: {_said(error)}", "it may be half a download; fetch it again"
+        ) from None
+
+
+def _lines(path: Path, content: bytes) -> list[Any]:
+    found = []
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(json.loads(line.decode("utf-8-sig")))
+        except ValueError as error:
+            raise EvaluationError(
+                f"line {number} of {path} is not JSON: {_said(error)}",
+                "it may be half a download; fetch it again",
+            ) from None
+    return found
+
+
+def _said(error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return str(error).split(": line")[0].lower()

@@ -1,0 +1,79 @@
+"""What a run over image questions found: header, tables, and the files they are written to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.images import ImageReader
+from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.journal import run_hash
+
+
+@dataclass(frozen=True)
+class ImageReport:
+    """``header`` names data, database, system and image reader by their hashes; ``scores`` are
+    the figures as plain values; ``more`` are tables that only the files hold."""
+
+    header: Mapping[str, Any]
+    scores: Mapping[str, Any]
+    tables: tuple[Table, ...]
+    more: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(what, value) pairs that say on what the tables rest."""
+        return [
+            (name.replace("_", " "), _told(value))
+            for name, value in self.header.items()
+            if value not in (None, "", {})
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "header": dict(self.header),
+            "scores": dict(self.scores),
+            "tables": [table.as_dict() for table in (*self.tables, *self.more)],
+            "notes": list(self.notes),
+        }
+
+    def as_markdown(self) -> str:
+        """All tables, after what they rest on."""
+        rest = "\n".join(f"| {name} | {value} |" for name, value in self.lines())
+        tables = "\n".join(table.as_markdown() for table in (*self.tables, *self.more))
+        notes = "".join(f"\n{note}\n" for note in self.notes)
+        return f"| | |\n|---|---|\n{rest}\n\n{tables}{notes}"
+
+    def write(self, out: Path) -> None:
+        """``report.json`` and ``report.md``. Raises EvaluationError."""
+        try:
+            text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+            (out / "report.json").write_text(text + "\n", encoding="utf-8")
+            (out / "report.md").write_text(self.as_markdown(), encoding="utf-8")
+        except OSError as error:
+            raise EvaluationError(
+                f"cannot write to {out}: {error.strerror}", "check --out"
+            ) from None
+
+
+def reader_header(reader: ImageReader) -> dict[str, Any]:
+    """What reads the images, for the header of a run: its names and hashes, and that of the
+    thresholds where it has any."""
+    thresholds = getattr(reader, "thresholds", None)
+    made: dict[str, Any] = dict(reader.provenance())
+    if thresholds is not None:
+        made["thresholds"] = run_hash(thresholds.as_dict())
+    return made
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_told(v)}" for key, v in value.items() if v not in (None, {}))
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    return str(value)

@@ -1,0 +1,106 @@
+"""Records of a run that are the same to the byte whether or not it was broken off.
+
+``records.jsonl`` has a header, then one plain JSON object for each question in their order;
+seconds go to ``timings.jsonl``. Each record names its run by a hash of the header.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import EvaluationError
+
+RECORDS, TIMINGS = "records.jsonl", "timings.jsonl"
+Plain = dict[str, Any]
+
+
+def run_hash(header: Plain) -> str:
+    """What names a run: the start of the SHA-256 of its settings."""
+    return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Journal:
+    """The records of one run; without a folder they are only handed on."""
+
+    def __init__(self, out: Path | None, header: Plain) -> None:
+        """Opens or begins the files. Raises EvaluationError when they are of another run."""
+        self.out = out
+        self.header = json.loads(json.dumps(header))
+        self.hash = run_hash(self.header)
+        self.done: dict[str, Plain] = {}
+        if out is None:
+            return
+        path = out / RECORDS
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and path.stat().st_size:
+                self._resume(path)
+            else:
+                path.write_text(_line({"header": self.header}), encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            told = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise EvaluationError(f"cannot use {path}: {told}", "check --out") from None
+
+    def run(
+        self,
+        ids: Iterable[str],
+        make: Callable[[str], tuple[Plain, Plain]],
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> list[Plain]:
+        """A record of each id, those of an earlier run first kept. ``make`` gives (record,
+        seconds by step); ``progress`` is called with how many are done."""
+        found = []
+        for number, key in enumerate(ids, 1):
+            if key not in self.done:
+                record, seconds = make(key)
+                self._add({"id": key, **record, "run": self.hash}, {"id": key, **seconds})
+            found.append(self.done[key])
+            progress(number)
+        return found
+
+    def _add(self, record: Plain, seconds: Plain) -> None:
+        line = _line(record)
+        if self.out is not None:
+            with (self.out / TIMINGS).open("a", encoding="utf-8") as file:
+                file.write(_line(seconds))
+            with (self.out / RECORDS).open("a", encoding="utf-8") as file:
+                file.write(line)
+        # Read back, so that a resumed run scores exactly what a whole one does.
+        self.done[record["id"]] = json.loads(line)
+
+    def _resume(self, path: Path) -> None:
+        lines = list(_whole_lines(path))
+        found = lines[0].get("header") if lines else None
+        if found != self.header:
+            other = found if isinstance(found, dict) else {}
+            changed = sorted(
+                key
+                for key in {*self.header, *other}
+                if other.get(key, self) != self.header.get(key, self)
+            )
+            raise EvaluationError(
+                f"{path} is of another run (different {', '.join(changed) or 'header'})",
+                "give another folder with --out, or delete that one",
+            )
+        self.done = {line["id"]: line for line in lines[1:] if line.get("run") == self.hash}
+        # A line cut short by an interruption goes, so that the next one begins afresh.
+        kept = [_line({"header": self.header}), *(_line(r) for r in self.done.values())]
+        path.write_text("".join(kept), encoding="utf-8")
+
+
+def _whole_lines(path: Path) -> Iterator[Plain]:
+    for text in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            return  # the last line, cut short
+        if isinstance(line, dict):
+            yield line
+
+
+def _line(value: Plain) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
