@@ -73,6 +73,27 @@ class VqaReason:
     sentence: str
 
 
+def no_image(studies: Sequence[int]) -> VqaReason:
+    """There is no scene graph of these studies."""
+    return VqaReason("no_image", f"There is no image or scene graph of {_named(studies)}.")
+
+
+def undecided(studies: Sequence[int]) -> VqaReason:
+    """The source sees too little of these studies, or not surely enough, to say yes or no."""
+    return VqaReason(
+        "partly_covered",
+        "The image reader does not see enough of what is asked, or not surely enough, in "
+        f"{_named(studies)}.",
+    )
+
+
+def _named(studies: Sequence[int]) -> str:
+    if list(studies) == [NO_STUDY]:
+        return "this image"
+    more = f" and {len(studies) - 5} more" if len(studies) > 5 else ""
+    return f"{'study' if len(studies) == 1 else 'studies'} {', '.join(map(str, studies[:5]))}{more}"
+
+
 class NotAnswered(EhrqaError):
     """A question about images that the reader declines; ``reason`` says why. An abstention."""
 

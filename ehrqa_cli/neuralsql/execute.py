@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ehrqa_cli.contracts.errors import LimitExceeded
-from ehrqa_cli.contracts.images import ImageAnswers, ImageReader, NotAnswered, VqaReason
+from ehrqa_cli.contracts.images import (
+    ImageAnswers,
+    ImageReader,
+    NotAnswered,
+    no_image,
+    undecided,
+)
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row
 from ehrqa_cli.neuralsql import calls, plan
@@ -137,11 +143,11 @@ class _Run:
         for call in plan.order(self.parsed):
             self._answer(call)
         missing = sorted({s for a in self.answers.values() for s in a.missing})
-        undecided = sorted({s for a in self.answers.values() for s in a.unknown})
-        result, sql = self._rows(undecided)
+        unsure = sorted({s for a in self.answers.values() for s in a.unknown})
+        result, sql = self._rows(unsure)
         steps = tuple(self.steps[call.k] for call in self.parsed.calls)
         seconds = {"images": self.read_seconds, "database": self.limits.seconds - self.left}
-        return Execution(result, sql, steps, tuple(missing), tuple(undecided), seconds)
+        return Execution(result, sql, steps, tuple(missing), tuple(unsure), seconds)
 
     def _answer(self, call: calls.Call) -> None:
         known = {k: _answered(found, found.unknown) for k, found in self.answers.items()}
@@ -151,15 +157,15 @@ class _Run:
         found = self.graphs.answer(call.question, needed.studies)
         self.read_seconds += time.monotonic() - started
         if found.missing and len(found.missing) == len(set(needed.studies)):
-            raise NotAnswered(_no_image(found.missing))
+            raise NotAnswered(no_image(found.missing))
         if found.unknown and not found.asked.verify:
-            raise NotAnswered(_undecided(found.unknown))
+            raise NotAnswered(undecided(found.unknown))
         self.answers[call.k] = found
         self.steps[call.k] = Step(
             call.question, found.asked.program, needed.sql, needed.studies, found
         )
 
-    def _rows(self, undecided: Sequence[int]) -> tuple[Result, str]:
+    def _rows(self, unsure: Sequence[int]) -> tuple[Result, str]:
         """The rows; if answers are undecided, only when they are the same either way."""
         first: tuple[Result, str] | None = None
         for yes in self._assignments():
@@ -169,7 +175,7 @@ class _Run:
             if first is None:
                 first = result, sql
             elif first[0].rows != result.rows:
-                raise NotAnswered(_undecided(undecided))
+                raise NotAnswered(undecided(unsure))
         assert first is not None
         return first
 
@@ -217,22 +223,6 @@ def _by_call(pairs: Sequence[tuple[int, int]]) -> Mapping[int, Sequence[int]]:
     for k, study in pairs:
         out.setdefault(k, []).append(study)
     return out
-
-
-def _no_image(studies: Sequence[int]) -> VqaReason:
-    return VqaReason("no_image", f"There is no image or scene graph of {_shown(studies)}.")
-
-
-def _undecided(studies: Sequence[int]) -> VqaReason:
-    return VqaReason(
-        "partly_covered",
-        f"The image reader sees only part of what is asked, too little for {_shown(studies)}.",
-    )
-
-
-def _shown(studies: Sequence[int]) -> str:
-    more = f" and {len(studies) - 5} more" if len(studies) > 5 else ""
-    return f"{'study' if len(studies) == 1 else 'studies'} {', '.join(map(str, studies[:5]))}{more}"
 
 
 def image_evidence(done: Execution, graphs: ImageReader, most: int = 20) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ from ehrqa_cli.contracts.images import (
     RelationUsed,
     SceneGraph,
     VqaReason,
+    no_image,
+    undecided,
 )
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.vqa import evaluate
@@ -198,11 +200,6 @@ class Vqa:
         return all((ANYWHERE, name) in self.known.column for _, name in cells)
 
 
-def no_image(studies: Sequence[int]) -> VqaReason:
-    """There is no scene graph of these studies."""
-    return VqaReason("no_image", f"There is no image or scene graph of {_studies(studies)}.")
-
-
 def unreadable(problems: Mapping[int, str]) -> VqaReason:
     """There are images of these studies, but they say nothing."""
     said = [
@@ -211,22 +208,6 @@ def unreadable(problems: Mapping[int, str]) -> VqaReason:
     ]
     more = f" So it is with {len(said) - 3} more." if len(said) > 3 else ""
     return VqaReason("unreadable", " ".join(said[:3]) + more)
-
-
-def undecided(studies: Sequence[int]) -> VqaReason:
-    """The source cannot say yes or no for these studies."""
-    return VqaReason(
-        "partly_covered",
-        "The image reader sees only part of what is asked, and could not decide for "
-        f"{_studies(studies)}.",
-    )
-
-
-def _studies(studies: Sequence[int]) -> str:
-    if list(studies) == [NO_STUDY]:
-        return "this image"
-    shown = ", ".join(map(str, studies[:5])) + (" ..." if len(studies) > 5 else "")
-    return f"{'studies' if len(studies) > 1 else 'study'} {shown}"
 
 
 def _not_covered(what: list[str]) -> VqaReason:
