@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics, eval_images, output
+from ehrqa_cli.cli import diagnostics, eval_images, eval_notes, output
 from ehrqa_cli.cli.eval_abstention import abstention
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "ehrsql": "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
     "abstention": "Yang et al. 2024: signals for declining, n-gram bias, debiased splits of EHRSQL",
     **eval_images.ABOUT,
+    **eval_notes.ABOUT,
 }
 
 
@@ -105,5 +106,5 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
 
 
 evaluation.add_command(abstention)
-for _command in eval_images.COMMANDS:
+for _command in (*eval_images.COMMANDS, *eval_notes.COMMANDS):
     evaluation.add_command(_command)

@@ -25,6 +25,7 @@ from ehrqa_cli.engine import confidence, evidence, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, answer_of, failed
 from ehrqa_cli.engine.measures import left_out
+from ehrqa_cli.engine.one_study import one_study
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.session import Mode, Session, check_time
 from ehrqa_cli.engine.suggest import suggestions_for
@@ -57,7 +58,8 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
         draft.as_of = check_time(question.as_of)
     try:
         draft.as_of = draft.as_of or session.as_of
-        for step in STEPS:
+        draft.one = one_study(question, session.graphs)
+        for step in STEPS if draft.one is None else STEPS_OF_ONE:
             reason = _timed(step, draft)
             if reason is None:
                 continue
@@ -77,6 +79,13 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
     while session.warnings:
         draft.on_event("warning", session.warnings.pop(0))
     return answer
+
+
+def take(draft: Draft) -> Reason | None:
+    """Take the question about one image as it is, with no model's help."""
+    assert draft.one is not None
+    draft.route, draft.neuralsql = draft.one.route, draft.one.neuralsql
+    return None
 
 
 def link(draft: Draft) -> Reason | None:
@@ -225,6 +234,12 @@ def decide(draft: Draft) -> Reason | None:
     return confidence.of_result(draft.result)
 
 
+def empty(draft: Draft) -> Reason | None:
+    """Is there anything to tell?"""
+    assert draft.result is not None
+    return confidence.of_result(draft.result)
+
+
 def ground(draft: Draft) -> Reason | None:
     """Find the findings and rows that the answer rests on."""
     session = draft.session
@@ -239,6 +254,9 @@ def ground(draft: Draft) -> Reason | None:
 def tell(draft: Draft) -> Reason | None:
     """Say the answer as a sentence."""
     assert draft.result is not None
+    if draft.one is not None:
+        draft.text = draft.one.told([row[0] for row in draft.result.rows])
+        return None
     draft.text = sentence(draft.result, draft.description, yes_no=_is_yes_no(draft.bound))
     if draft.done is not None and draft.done.missing:
         n, shown = len(draft.done.missing), ", ".join(map(str, draft.done.missing[:5]))
@@ -270,6 +288,10 @@ STEPS: tuple[Step, ...] = (
     ground,
     tell,
 )
+
+
+# For a question about one image that no logical form says.
+STEPS_OF_ONE: tuple[Step, ...] = (take, execute, empty, ground, tell)
 
 
 def _timed(step: Step, draft: Draft) -> Reason | None:

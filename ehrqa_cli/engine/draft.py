@@ -21,6 +21,7 @@ from ehrqa_cli.contracts.types import (
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason, Thresholds
 from ehrqa_cli.engine.lexicon import Unused
+from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.session import Session
@@ -57,6 +58,7 @@ class Draft:
     told: Told | None = None
     suggestions: tuple[str, ...] = ()
     third_sql: str | None = None
+    one: OneStudy | None = None
     evidence: tuple[dict[str, Any], ...] = ()
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -90,10 +92,17 @@ def answer_of(draft: Draft) -> Answer:
         columns=draft.result.columns,
         rows=draft.result.rows,
         truncated=draft.result.truncated,
-        confidence=confidence.probability(draft.scores, draft.thresholds),
+        confidence=_sure(draft),
         evidence=draft.evidence,
         **_common(draft),
     )
+
+
+def _sure(draft: Draft) -> float | None:
+    """The calibrated probability of being right; of what one image is like, the image reader's."""
+    if draft.one is not None and draft.session.graphs is not None:
+        return draft.session.graphs.detail(draft.one.text, draft.one.study).probability
+    return confidence.probability(draft.scores, draft.thresholds)
 
 
 def failed(draft: Draft, error: EhrqaError) -> Answer:

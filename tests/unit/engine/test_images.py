@@ -67,3 +67,31 @@ def test_one_study_by_its_number(data: Path) -> None:
         answer = ask(Question(f"any abnormality in study {found.rows[0][0]}?"), opened)
     assert answer.status is Status.ANSWERED, answer.text
     assert answer.value in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "study", "said"),
+    [
+        ("Given study {0}, is this an {1} view?", None, "yes"),
+        ("In the chest X-ray study {0}, which view is in this image, AP or PA?", None, "{1}"),
+        ("What is the view of this image?", 0, "{1}"),
+        ("Given the study {0}, what is the gender of this patient?", None, "{2}"),
+    ],
+)
+def test_view_and_sex_of_one_study(data: Path, text: str, study: int | None, said: str) -> None:
+    """They need no model: the image reader's own words are asked."""
+    first = (data / "studies.tsv").read_text(encoding="utf-8").splitlines()[:2]
+    row = dict(zip(first[0].split("\t"), first[1].split("\t"), strict=True))
+    number, view, sex = row["study_id"], row["view"], row["gender"]
+    question = Question(text.format(number, view), study_id=None if study is None else int(number))
+    with session(data, "not a form at all (", read=True) as opened:
+        answer = ask(question, opened)
+    assert answer.status is Status.ANSWERED, answer.text
+    assert answer.text.lower() == f"study {number}: {said.format(number, view, sex)}.".lower()
+    assert answer.scope.value == "image" and answer.neuralsql and answer.confidence == 1.0
+
+
+def test_an_unknown_study_is_declined(data: Path) -> None:
+    with session(data, "not a form at all (", read=True) as opened:
+        answer = ask(Question("Given study 1, is this an AP view?"), opened)
+    assert answer.status is Status.ABSTAINED and "study 1" in (answer.reason or "")

@@ -1,0 +1,207 @@
+"""``ehrqa eval ehrnoteqa``, ``emrqa`` and ``rankings``: questions over clinical notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.options import FILE, Command, database_path, db_option, json_option
+from ehrqa_cli.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from ehrqa_cli.evaluate.abstention.tables import Table
+    from ehrqa_cli.evaluate.image_report import ImageReport
+    from ehrqa_cli.evaluate.note_desk import DeskSystem
+
+ABOUT = {
+    "ehrnoteqa": "Kweon et al. 2024: discharge summaries; five choices or free text, evidence",
+    "emrqa": "Pampari et al. 2018: evidence lines, classes, question to logical form",
+    "rankings": "Kweon et al. 2024, section 4.3: do clinicians rank systems as a benchmark does?",
+}
+FORMATS = ("multi-choice", "free-text")
+LEVELS = ("1", "2", "beyond")
+TASKS = ("evidence", "classes", "forms")
+FINDERS = ("bm25", "vectors", "reader")
+COUNT = click.IntRange(min=1)
+
+
+def _options(options: Iterable[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(list(options)):
+            command = option(command)
+        return command
+
+    return add
+
+
+_shared = _options(
+    [
+        click.option(
+            "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
+        ),
+        click.option(
+            "--reader", metavar="NAME", help="The note reader that is measured [default: embedded]."
+        ),
+        click.option(
+            "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
+        ),
+        click.option("--limit", type=COUNT, help="Take only about N questions, spread evenly."),
+        click.option("--seed", default=0, show_default=True, help="Of samples and intervals."),
+        json_option,
+    ]
+)
+
+
+@click.command(short_help="Questions over discharge summaries.")
+@click.option("--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder.")
+@click.option(
+    "--notes", type=FILE, metavar="FILE", help="MIMIC-IV-Note's discharge.csv(.gz), or JSON Lines."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="With the options, or without.",
+)
+@click.option("--level", type=click.Choice(LEVELS), help="Only notes of this length.")
+@click.option("--judge", metavar="NAME", help="Asked five times: exact, f1, or a plugin's name.")
+@_shared
+def ehrnoteqa(**flags: Any) -> int:
+    """EHRNoteQA: answer every question from the patient's notes; accuracy (or exact match and F1)
+    by level, length, number of notes and category, what was declined, and whether a gold line is
+    among the cited ones. Reads PhysioNet's EHRNoteQA.jsonl with MIMIC-IV-Note's discharge.csv, or
+    the open questions.jsonl and notes.jsonl.
+
+    \b
+    Examples:
+      ehrqa eval ehrnoteqa --data noteqa --out run1
+      ehrqa eval ehrnoteqa --data ehrnoteqa --notes discharge.csv.gz --level 1 \\
+          --format free-text --judge f1 --predictions p.jsonl
+    """
+    from ehrqa_cli.evaluate.ehrnoteqa import NoteRun
+    from ehrqa_cli.evaluate.judge import open_judge
+
+    judge = open_judge(flags["judge"]) if flags["judge"] else None
+    names = ("data", "notes", "form", "level", "predictions", "out", "limit", "seed")
+    with _system(flags, not flags["predictions"]) as system, diagnostics.progress() as advance:
+        report = NoteRun(
+            system=system,
+            judge=judge,
+            progress=lambda done, total: advance(done, total, "questions"),
+            **{name: flags[name] for name in names},
+        ).run()
+    return _print(report, flags["as_json"])
+
+
+@click.command(short_help="Evidence, classes and logical forms from questions over notes.")
+@click.option("--data", type=FILE, metavar="DIR", help="The folder of data.json, or of i2b2's XML.")
+@click.option(
+    "--task", type=click.Choice(TASKS), default=TASKS[0], show_default=True, help="What is asked."
+)
+@click.option(
+    "--finder",
+    type=click.Choice(FINDERS),
+    default=FINDERS[0],
+    show_default=True,
+    help="What finds the evidence.",
+)
+@click.option("--pairs", type=COUNT, default=5000, show_default=True, help="Made for the forms.")
+@db_option
+@_shared
+def emrqa(**flags: Any) -> int:
+    """emrQA: find evidence lines (exact match and F1 over the top ten), predict a class from the
+    whole note (against its baseline of TF-IDF and logistic regression), or turn questions into
+    logical forms: this project's own, over the values of --db, with HM-1, HM-2 and a small
+    sequence model, the paraphrases apart and mixed.
+
+    \b
+    Examples:
+      ehrqa eval emrqa --data emrqa --finder vectors --out run1
+      ehrqa eval emrqa --data i2b2 --task classes
+      ehrqa eval emrqa --task forms --db ehr.sqlite --out run2
+    """
+    from ehrqa_cli.evaluate.emrqa import EmrRun
+
+    forms = flags["task"] == "forms"
+    if flags["data"] is None and not forms:
+        raise UsageError(f"{flags['task']} needs the benchmark's folder", "give it with --data DIR")
+    asks = flags["finder"] == "reader" and not flags["predictions"] and flags["task"] == "evidence"
+    names = ("data", "task", "finder", "pairs", "predictions", "out", "limit", "seed")
+    with _system(flags, asks) as system, diagnostics.progress() as advance:
+        report = EmrRun(
+            db=database_path(flags["db"]) if forms else None,
+            system=system,
+            progress=lambda done, total: advance(done, total, "questions"),
+            **{name: flags[name] for name in names},
+        ).run()
+    return _print(report, flags["as_json"])
+
+
+@click.command(short_help="Do two rankings of systems agree?")
+@click.argument("file", type=FILE)
+@json_option
+def rankings(file: Any, as_json: bool) -> int:
+    """Spearman's and Kendall's correlation of a benchmark's scores of several systems with those
+    that clinicians gave them. FILE is a table: a header, then a row for each system with its name,
+    the benchmark's score, and a score from each clinician.
+
+    \b
+    Examples:
+      ehrqa eval rankings systems.csv
+    """
+    from ehrqa_cli.evaluate.rankings import agreement, read_systems
+
+    systems = read_systems(file)
+    found = {name: agreement(systems.scores, scores) for name, scores in systems.others}
+    if as_json:
+        output.json_line(
+            {name: {"spearman": a.spearman, "kendall": a.kendall} for name, a in found.items()}
+        )
+        return 0
+    rows = [(name, _places(a.spearman), _places(a.kendall), a.systems) for name, a in found.items()]
+    output.line(f"{systems.benchmark}, against")
+    output.table(("", "Spearman", "Kendall", "systems"), rows, (1, 2, 3))
+    return 0
+
+
+COMMANDS = (ehrnoteqa, emrqa, rankings)
+
+
+def _system(flags: dict[str, Any], asks: bool) -> AbstractContextManager[DeskSystem | None]:
+    if not asks:
+        return nullcontext()
+    from ehrqa_cli.evaluate.note_desk import DeskSystem
+
+    return DeskSystem.open(flags["reader"])
+
+
+def _places(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _print(report: ImageReport, as_json: bool) -> int:
+    if as_json:
+        output.json_line(report.as_dict())
+        return 0
+    for name, value in report.lines():
+        output.line(f"{name}  {value}")
+    for table in report.tables:
+        _print_table(table)
+    for note in report.notes:
+        output.line()
+        output.line(note)
+    return 0
+
+
+def _print_table(table: Table) -> None:
+    output.line()
+    output.line(table.heading)
+    output.table(table.columns, table.printed(), range(1, len(table.columns)))
+    for note in table.notes:
+        output.line(note)

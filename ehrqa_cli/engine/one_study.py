@@ -1,0 +1,63 @@
+"""Questions about the view of one named study, or the sex of its patient as the image shows it.
+
+EHRXQA has no template for them, since its tables hold both, so that no logical form says them; the
+image reader's own questions do (MIMIC-CXR-VQA's types plane and gender).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ehrqa_cli.contracts.images import ImageReader
+from ehrqa_cli.contracts.types import PatientScope, Question, Scope
+from ehrqa_cli.engine.route import Route
+
+_TYPES = ("plane", "gender")
+_NAMED = re.compile(
+    r"(?:given|in|on|for|of|looking at)\s+(?:the\s+)?"
+    r"(?:(?:chest\s+)?x-?ray\s+|cxr\s+|image\s+of\s+)?(?:the\s+)?study\s+(?P<study>\d{1,18})\s*,\s*"
+    r"(?P<rest>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class OneStudy:
+    """What is asked of one study, and how to tell the answer."""
+
+    study: int
+    text: str
+    verify: bool
+
+    @property
+    def neuralsql(self) -> str:
+        """The call that asks it."""
+        quoted = self.text.replace("'", "''")
+        return f"SELECT FUNC_VQA('{quoted}', {self.study})"
+
+    @property
+    def route(self) -> Route:
+        """An image of one patient."""
+        return Route(Scope.IMAGE, PatientScope.SINGLE, "it asks what one image is like")
+
+    def told(self, values: list[object]) -> str:
+        """The answer as a sentence."""
+        if self.verify and values in ([0], [1]):
+            return f"Study {self.study}: {'yes' if values == [1] else 'no'}."
+        return f"Study {self.study}: {', '.join(map(str, values))}."
+
+
+def one_study(question: Question, graphs: ImageReader | None) -> OneStudy | None:
+    """The question as one of this kind; None for every other."""
+    if graphs is None:
+        return None
+    named = _NAMED.fullmatch(question.text)
+    study = int(named["study"]) if named else question.study_id
+    text = named["rest"] if named else question.text
+    if study is None:
+        return None
+    asked = graphs.ask(text)
+    if asked.content_type not in _TYPES:
+        return None
+    return OneStudy(study, text, asked.verify)

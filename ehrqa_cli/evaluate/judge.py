@@ -1,0 +1,167 @@
+"""Does this answer mean that one? Judges of free text, asked several times (group ``ehrqa.judge``).
+
+The contract stands here until third parties need it without the benchmarks.
+"""
+
+from __future__ import annotations
+
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.errors import PluginError
+from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.evaluate.wording import exact, token_f1
+
+GROUP = "ehrqa.judge"
+TIMES = 5
+
+# Kweon et al. 2024 (arXiv:2402.16040), appendix A.3, word for word; only the line breaks are ours.
+PROMPT = """\
+Your task is to evaluate the provided model output by determining whether it matches the correct \
+answer from the multiple-choice options provided. The model output is correct and should be met \
+with a "yes" if it accurately reflects the content of the correct answer choice, not necessarily \
+its exact wording. If the content of the model output aligns with the correct answer choice, \
+despite any additional details or varied phrasing, you are to respond "yes". Should the model \
+output diverge in meaning or substance from the correct answer—whether by selecting an \
+alternative choice or providing a response not aligning with any provided options—a response of \
+"no" is necessary.
+Model Output: {output}
+Answer Choices: {choices}
+Correct Answer: {answer}
+With the given information, do you conclude that the model output substantively matches the \
+correct answer provided? Respond solely with "yes" or "no"
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a judge is told: the question, the right answer and the given one, and on what they
+    rest. ``choices`` by letter, where there are any."""
+
+    question: str
+    gold: str
+    predicted: str
+    notes: tuple[Note, ...] = ()
+    choices: Mapping[str, str] | None = None
+
+
+class Judge(ABC):
+    """Says how far an answer means the gold one (group ``ehrqa.judge``)."""
+
+    name: ClassVar[str]
+    steady: ClassVar[bool] = False  # the same verdict always: once is enough
+
+    @abstractmethod
+    def judge(self, asked: Asked) -> float:
+        """1 for the same meaning, 0 for another; a graded judge may say something between.
+
+        Raises ModelError.
+        """
+
+    @abstractmethod
+    def provenance(self) -> Mapping[str, str]:
+        """Model, hash and prompt, enough to repeat the verdict."""
+
+
+class ExactJudge(Judge):
+    """The same tokens in the same order."""
+
+    name: ClassVar[str] = "exact"
+    steady: ClassVar[bool] = True
+
+    def judge(self, asked: Asked) -> float:
+        return float(exact(asked.gold, asked.predicted))
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"judge": self.name}
+
+
+class F1Judge(Judge):
+    """F1 of the two bags of tokens."""
+
+    name: ClassVar[str] = "f1"
+    steady: ClassVar[bool] = True
+
+    def judge(self, asked: Asked) -> float:
+        return token_f1(asked.gold, asked.predicted)
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"judge": self.name}
+
+
+class PromptJudge(Judge):
+    """A model that is given the paper's prompt; ``complete`` returns what it writes.
+
+    Whatever does not begin with yes counts as no, as the prompt allows nothing else. Without
+    choices the gold answer is the only one listed.
+    """
+
+    name: ClassVar[str] = "prompt"
+
+    def __init__(self, complete: Callable[[str], str], model: Mapping[str, str]) -> None:
+        self._complete = complete
+        self._model = dict(model)
+
+    def judge(self, asked: Asked) -> float:
+        choices = asked.choices or {}
+        listed = "\n".join(f"{letter}: {text}" for letter, text in choices.items()) or asked.gold
+        # Filled in one step: braces in an answer or a note are text, never a place to fill.
+        reply = self._complete(
+            PROMPT.format(output=asked.predicted, choices=listed, answer=asked.gold)
+        )
+        return float(reply.strip().strip("\"'*. ").lower().startswith("yes"))
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"judge": self.name, **self._model}
+
+
+OWN: Mapping[str, type[Judge]] = {"exact": ExactJudge, "f1": F1Judge}
+
+
+def open_judge(name: str) -> Judge:
+    """The judge ``name``: ``exact``, ``f1``, or an installed plugin's. Raises PluginError."""
+    if name in OWN:
+        return OWN[name]()
+    if name not in registry.names(GROUP):
+        known = ", ".join([*OWN, *registry.names(GROUP)])
+        raise PluginError(f"no judge is called '{name}'", f"there are: {known}")
+    return registry.load(GROUP, name, Judge)()  # type: ignore[type-abstract]
+
+
+def verdicts(judge: Judge, asked: Asked, times: int = TIMES) -> list[float]:
+    """What ``judge`` says when it is asked ``times``; a steady one is asked once."""
+    if judge.steady:
+        return [judge.judge(asked)] * times
+    return [judge.judge(asked) for _ in range(times)]
+
+
+@dataclass(frozen=True)
+class Takes:
+    """The score of a whole set in each round of judging, in per cent, with their mean and sample
+    standard deviation (Kweon et al. 2024, tables 4 and 6)."""
+
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.scores)
+
+    @property
+    def deviation(self) -> float:
+        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
+
+    def shown(self) -> str:
+        """For a table: 84.65 ± 0.28."""
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
+
+
+def takes(judged: Sequence[Sequence[float]]) -> Takes | None:
+    """The rounds of several questions' verdicts (all of one length); None for no question."""
+    if not judged:
+        return None
+    rounds = zip(*judged, strict=True)
+    return Takes(tuple(100.0 * statistics.fmean(one) for one in rounds))

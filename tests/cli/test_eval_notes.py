@@ -1,0 +1,207 @@
+"""``ehrqa eval ehrnoteqa``, ``emrqa`` and ``rankings`` on small made-up trees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
+from ehrqa_cli.contracts.plugins import NoteReader
+
+NOTE = "Seen today.\nFurosemide 40 mg daily.\n"
+
+
+@pytest.fixture
+def notes_data(tmp_path: Path) -> Path:
+    folder = tmp_path / "noteqa"
+    folder.mkdir()
+    note = {"note_id": "n1", "patient_id": "7", "charttime": "2010-01-01", "text": NOTE}
+    (folder / "notes.jsonl").write_text(json.dumps(note))
+    choices = {"A": "20 mg", "B": "40 mg"}
+    evidence = [{"note_id": "n1", "text": "Furosemide 40 mg daily."}]
+    asked = [
+        {"id": "q1", "answer": "B", "answer_text": "40 mg daily", "evidence": evidence},
+        {"id": "q2", "answer": None, "answer_text": None, "evidence": []},
+    ]
+    rows = [{"patient_id": "7", "question": "Dose?", "choices": choices, **row} for row in asked]
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """As `ehrqa batch` writes them."""
+    start = NOTE.index("Furosemide")
+    cited = {"kind": "note", "note_id": "n1", "start": start, "end": start + 16}
+    cited["excerpt"] = NOTE[start : start + 16]
+    reason = {"kind": "not stated", "text": "the notes do not say"}
+    rows = [
+        {
+            "id": "q1",
+            "status": "answered",
+            "text": "40 mg.",
+            "value": "40 mg",
+            "choice": "B",
+            "evidence": [cited],
+        },
+        {"id": "q2", "status": "abstained", "text": "", "evidence": [], "reason": reason},
+    ]
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.fixture
+def emr_data(tmp_path: Path) -> Path:
+    folder = tmp_path / "emrqa"
+    folder.mkdir()
+    answer = {
+        "answer_entity_type": "single",
+        "text": "40 mg",
+        "evidence": "Furosemide 40 mg daily.",
+        "evidence_start": 2,
+    }
+    qas = [{"id": [["q", "q"]], "question": ["dose of furosemide ?"], "answers": [answer]}]
+    part = {"title": "medication", "paragraphs": [{"note_id": 1, "context": NOTE, "qas": qas}]}
+    (folder / "data.json").write_text(json.dumps({"data": [part]}))
+    return folder
+
+
+def test_they_are_listed(cli):
+    listed = cli("eval", "list").out
+    assert all(f"{name}  " in listed for name in ("ehrnoteqa", "emrqa", "rankings"))
+
+
+def test_ehrnoteqa(cli, notes_data, answers, tmp_path):
+    out = tmp_path / "out"
+    flags = ("eval", "ehrnoteqa", "--data", notes_data, "--predictions", answers)
+    ran = cli(*flags, "--out", out)
+    assert ran.code == 0, ran.err
+    assert "all\t1\t100.0" in ran.out and "top 1\t100.0" in ran.out
+    assert "without an answer\t1\t0.0 (0.0-79.3)\t100.0" in ran.out
+    assert (out / "report.md").is_file() and (out / "report.json").is_file()
+    last = json.loads((out / "records.jsonl").read_text().split("\n")[2])
+    assert last["status"] == "abstained" and last["why"] == "not stated"
+    assert cli(*flags, "--out", out).out == ran.out
+    ran = cli(*flags, "--format", "free-text", "--judge", "f1", "--json")
+    found = json.loads(ran.out)["scores"]
+    assert found["exact"]["value"] == 0.0 and found["F1"]["value"] == 0.8
+    assert found["judge"]["takes"] == [pytest.approx(80.0)] * 5
+
+
+class FirstLine(NoteReader):
+    """Cites the line it is given first; declines where it is asked who."""
+
+    name = "first"
+
+    def read(
+        self,
+        question: str,
+        lines: Sequence[FoundLine],
+        choices: Mapping[str, str] | None = None,
+    ) -> NoteAnswer:
+        line = lines[0].line
+        span = NoteSpan(line.note_id, line.start, line.end, line.text)
+        if "who" in question:
+            return NoteAnswer(None, (span,), reason="not said")
+        return NoteAnswer(line.text, (span,), 0.9, "B" if choices else None)
+
+    def provenance(self) -> Mapping[str, str]:
+        return {"model": "none"}
+
+
+@pytest.fixture
+def first_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = registry.load
+
+    def load_first(group: str, name: str, contract: type[Any]) -> type[Any]:
+        if (group, name) == (registry.NOTE_READER, "first"):
+            return FirstLine
+        return load(group, name, contract)
+
+    monkeypatch.setattr(registry, "load", load_first)
+
+
+def test_a_reader_through_the_desk(cli, first_line, notes_data, emr_data):
+    rows = [json.loads(line) for line in (notes_data / "questions.jsonl").read_text().split("\n")]
+    rows[0]["question"], rows[1]["question"] = "What dose of furosemide?", "who said furosemide?"
+    (notes_data / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    flags = ("eval", "ehrnoteqa", "--data", notes_data, "--reader", "first")
+    ran = cli(*flags)
+    assert ran.code == 0, ran.err
+    assert (
+        "all\t1\t100.0" in ran.out
+        and "top 1\t100.0" in ran.out
+        and "0 faulty and not counted" in ran.out
+    )
+    assert "without an answer\t1\t0.0 (0.0-79.3)\t100.0" in ran.out
+    assert "reader first, model none" in ran.out
+    ran = cli(*flags, "--format", "free-text", "--json")
+    assert json.loads(ran.out)["scores"]["F1"]["value"] == pytest.approx(6 / 7)
+    flags = ("eval", "emrqa", "--data", emr_data, "--finder", "reader", "--reader", "first")
+    ran = cli(*flags)
+    assert ran.code == 0, ran.err
+    assert "all\t1\t1\t100.0" in ran.out
+
+
+def test_a_reader_that_is_not_there(cli, notes_data):
+    ran = cli("eval", "ehrnoteqa", "--data", notes_data, "--reader", "nobody")
+    assert ran.code == 2 and "nobody" in ran.err
+
+
+def test_emrqa(cli, emr_data, tmp_path):
+    ran = cli("eval", "emrqa", "--data", emr_data, "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    assert "all\t1\t1\t100.0" in ran.out and "predictor  finder bm25" in ran.out
+    (tmp_path / "p.json").write_text('{"medication/1/0": ["Seen today."]}')
+    ran = cli("eval", "emrqa", "--data", emr_data, "--predictions", tmp_path / "p.json")
+    assert ran.code == 0 and "all\t1\t1\t0.0" in ran.out
+
+
+def test_emrqa_needs_what_its_task_reads(cli, emr_data, tmp_path):
+    assert cli("eval", "emrqa").code == 2
+    ran = cli("eval", "emrqa", "--task", "forms", "--db", tmp_path / "no.sqlite")
+    assert ran.code == 1 and "no.sqlite" in ran.err
+    ran = cli("eval", "emrqa", "--task", "classes", "--data", emr_data)
+    assert ran.code == 1 and "no labelled records" in ran.err and "i2b2" in ran.err
+
+
+def test_rankings(cli, tmp_path):
+    pytest.importorskip("scipy", reason="correlations need the eval extra")
+    (tmp_path / "s.csv").write_text("system,ours,A\nx,1,10\ny,2,30\nz,3,20\n")
+    ran = cli("eval", "rankings", tmp_path / "s.csv")
+    assert ran.code == 0 and "A\t0.50\t0.33\t3" in ran.out
+    ran = cli("eval", "rankings", tmp_path / "none.csv")
+    assert ran.code == 1 and "none.csv" in ran.err
+
+
+@pytest.mark.parametrize("name", ["ehrnoteqa", "emrqa"])
+def test_wrong_paths(cli, name, answers, tmp_path):
+    flags = ("eval", name, "--predictions", answers)
+    ran = cli(*flags, "--data", tmp_path / "nowhere")
+    assert ran.code == 1 and "does not exist" in ran.err
+    (tmp_path / "empty").mkdir()
+    ran = cli(*flags, "--data", tmp_path / "empty")
+    assert ran.code == 1 and "expected one of" in ran.err
+    for file in ("data.json", "EHRNoteQA.jsonl"):
+        (tmp_path / "empty" / file).write_text('{"data": [')
+    ran = cli(*flags, "--data", tmp_path / "empty")
+    assert ran.code == 1 and "fetch it again" in ran.err
+
+
+def test_predictions_that_lack(cli, notes_data, tmp_path):
+    path = tmp_path / "p.json"
+    flags = ("eval", "ehrnoteqa", "--data", notes_data, "--predictions", path)
+    ran = cli(*flags)
+    assert ran.code == 1 and "cannot read" in ran.err
+    path.write_text('{"q1": "B"}')
+    ran = cli(*flags)
+    assert ran.code == 1 and "lacks 1 of 2" in ran.err and "q2" in ran.err
+    path.write_text("not json")
+    ran = cli(*flags)
+    assert ran.code == 1 and "holds no predictions" in ran.err
