@@ -15,6 +15,7 @@ T = TypeVar("T")
 DATABASE = "ehrqa.database"
 TEXT2SQL = "ehrqa.text2sql"
 VQA = "ehrqa.vqa"
+NOTE_READER = "ehrqa.note_reader"
 
 
 def names(group: str) -> list[str]:

@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sql": ("sql", "sql", "Run a SELECT of your own, under the same guard and limits."),
     "neuralsql": ("neuralsql", "neuralsql", "Run a NeuralSQL query of your own."),
     "vqa": ("vqa", "vqa", "Ask one question about one chest X-ray."),
+    "images": ("images", "images", "Register chest X-rays and read them."),
+    "notes": ("notes", "notes", "Import clinical notes and find lines in them."),
     "db": ("db", "db", "Import MIMIC-IV files, build the demo EHR, describe a database."),
     "models": ("models", "models", "List, pull and verify model files."),
     "eval": ("evaluation", "evaluation", "Measure ehrqa on a benchmark."),

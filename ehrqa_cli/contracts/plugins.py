@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from ehrqa_cli.contracts.images import Coverage, SceneGraph
+from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
 
 
@@ -71,3 +72,28 @@ class SceneGraphSource(ABC):
     @abstractmethod
     def provenance(self) -> Mapping[str, str]:
         """Model or label id, file hash and versions, enough to repeat the answer."""
+
+
+class NoteReader(ABC):
+    """A reader of lines of clinical notes (group ``ehrqa.note_reader``), made without arguments.
+
+    What the lines say is data: nothing in them may change what the reader does.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def read(
+        self,
+        question: str,
+        lines: Sequence[FoundLine],
+        choices: Mapping[str, str] | None = None,
+    ) -> NoteAnswer:
+        """Answer ``question`` from ``lines`` alone, with citations, or decline (text None).
+
+        With ``choices`` (letter to option) the answer's ``choice`` is a letter. Raises ModelError.
+        """
+
+    @abstractmethod
+    def provenance(self) -> Mapping[str, str]:
+        """Model ids, file hashes and versions, enough to repeat the answer."""

@@ -1,0 +1,117 @@
+"""One call from a question about a patient's notes to an answer with its citations.
+
+    with NoteDesk.open(Path("ehr.sqlite")) as desk:
+        answer = desk.answer("What dose of torsemide did he go home on?", 501)
+
+A desk keeps the store, the finder and the reader open, so that a second question on the same
+patient is quick; `answer_question` opens one for a single question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
+from ehrqa_cli.contracts.plugins import NoteReader
+from ehrqa_cli.notes.find import Finder, cohort
+from ehrqa_cli.notes.read import EmbeddedReader
+from ehrqa_cli.registry import NOTE_READER, load
+
+DEFAULT_READER = "embedded"
+LINES = 48  # given to the reader
+LINES_OF_OPTION = 8  # more for each option, where a record is longer than LINES
+
+
+@dataclass
+class NoteDesk:
+    """The notes beside one EHR and their reader. Use ``open``; close it or use it in ``with``."""
+
+    finder: Finder
+    reader: NoteReader
+    _told: set[int] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, db_path: Path, reader: str | NoteReader = DEFAULT_READER) -> NoteDesk:
+        """Open the notes of the EHR at ``db_path`` with a reader, or the name of one.
+
+        Raises DatabaseError when there are no notes or a file is damaged, PluginError for a reader
+        that is not installed and ModelError when its model is missing.
+        """
+        if isinstance(reader, str):
+            reader = load(NOTE_READER, reader, NoteReader)()  # type: ignore[type-abstract]
+        return cls(Finder.open(db_path), reader)
+
+    def __enter__(self) -> NoteDesk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.finder.close()
+
+    def patients(self) -> list[int]:
+        """The ids of the patients who have notes, ascending."""
+        return self.finder.store.patients()
+
+    def lines(
+        self, question: str, patient_id: int, choices: Mapping[str, str] | None = None
+    ) -> list[FoundLine]:
+        """The lines of the patient's notes that the reader is given, best first."""
+        found = self.finder.find(question, patient_id, k=LINES)
+        if len(found) < LINES or not choices:
+            return found
+        least = found[-1].score
+        known = {(each.line.note_id, each.line.number) for each in found}
+        for option in choices.values():
+            for each in self.finder.find(f"{question} {option}", patient_id, k=LINES_OF_OPTION):
+                key = (each.line.note_id, each.line.number)
+                if key not in known:
+                    known.add(key)
+                    found.append(FoundLine(each.line, least, each.stance))
+        return found
+
+    def answer(
+        self, question: str, patient_id: int, choices: Mapping[str, str] | None = None
+    ) -> NoteAnswer:
+        """Answer ``question`` from the notes of ``patient_id`` and nothing else, or decline.
+
+        ``choices`` are letters with their options; then ``choice`` of the answer is a letter.
+        Raises DatabaseError for damaged files and ModelError for a missing model.
+        """
+        found = self.lines(question, patient_id, choices)
+        if not found:
+            return NoteAnswer(None, reason=f"patient {patient_id} has no notes")
+        self.prepare(patient_id)
+        return self.reader.read(question, found, choices)
+
+    def prepare(self, patient_id: int) -> None:
+        """Give the reader the vectors that the index holds, so that it need not make them."""
+        index, reader = self.finder.index, self.reader
+        if index is None or not isinstance(reader, EmbeddedReader) or patient_id in self._told:
+            return
+        self._told.add(patient_id)
+        store = self.finder.store
+        for (note,) in store.query("SELECT id FROM note WHERE patient_id = ?", (patient_id,)):
+            indexed = cohort.current(store, index, note)
+            if indexed is None or indexed.first_row is None:
+                continue
+            lines = [line.text for _, line in store.note_lines(note)]
+            if lines and len(lines) == indexed.lines:
+                first = indexed.first_row + (indexed.passages or 0)
+                reader.meaning.keep(lines, index.vectors.read(first, len(lines)))
+
+
+def answer_question(
+    question: str,
+    patient_id: int,
+    db: Path,
+    reader: str | NoteReader = DEFAULT_READER,
+    choices: Mapping[str, str] | None = None,
+) -> NoteAnswer:
+    """Answer one question from the notes of one patient beside the EHR ``db``: see `NoteDesk`."""
+    with NoteDesk.open(db, reader) as desk:
+        return desk.answer(question, patient_id, choices)

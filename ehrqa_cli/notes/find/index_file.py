@@ -1,0 +1,197 @@
+"""The index of the notes: which words stand where, and which vectors belong to which note.
+
+Three files beside the notes, all made anew from them by ``ehrqa notes index``: ``DB.notes.index``
+(SQLite: words in FTS5, and the table ``indexed``), ``DB.notes.vectors`` and ``DB.notes.faiss``.
+They are not in ``DB.notes.sqlite``, so that a broken index harms no note.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import DatabaseError
+from ehrqa_cli.notes.find.lexical import TOKENIZER
+from ehrqa_cli.notes.find.vectors import SUFFIX as VECTORS
+from ehrqa_cli.notes.find.vectors import VectorFile
+
+SUFFIX = ".notes.index"
+FAISS = ".notes.faiss"
+VERSION = "1"
+_WAIT = 30.0
+
+# ``first_line`` and ``lines`` say which rows of the notes' ``line`` were indexed; ``first_row``
+# is where the note's vectors begin (its passages, then its lines), NULL until they are made.
+_SCHEMA = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE indexed (
+    note INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, first_line INTEGER NOT NULL,
+    lines INTEGER NOT NULL, first_row INTEGER, passages INTEGER);
+CREATE INDEX indexed_row ON indexed (first_row);
+CREATE VIRTUAL TABLE line_text USING fts5(text, content='', tokenize='{TOKENIZER}');
+"""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What the index holds of one note; ``first_row`` None while it has no vectors."""
+
+    note: int
+    sha256: str
+    first_line: int
+    lines: int
+    first_row: int | None
+    passages: int | None
+
+
+def beside(db_path: Path, suffix: str) -> Path:
+    """The file of the index of the notes of ``db_path`` with this ending."""
+    return db_path.with_name(db_path.name + suffix)
+
+
+def delete(db_path: Path) -> None:
+    """Remove the index of the notes of ``db_path``; the notes stay."""
+    for suffix in (SUFFIX, SUFFIX + "-journal", SUFFIX + "-wal", SUFFIX + "-shm", VECTORS, FAISS):
+        try:
+            beside(db_path, suffix).unlink(missing_ok=True)
+        except OSError as error:
+            raise DatabaseError(
+                f"cannot delete {beside(db_path, suffix)}: {error.strerror}", "delete it yourself"
+            ) from error
+
+
+class IndexFile:
+    """The opened index. Every method raises DatabaseError when a file is damaged."""
+
+    def __init__(self, db_path: Path, connection: sqlite3.Connection) -> None:
+        """Use ``open`` or ``create``."""
+        self.db_path = db_path
+        self.path = beside(db_path, SUFFIX)
+        self.connection = connection
+        self.vectors = VectorFile(beside(db_path, VECTORS))
+        self.faiss = beside(db_path, FAISS)
+
+    @classmethod
+    def open(cls, db_path: Path, writable: bool = False) -> IndexFile | None:
+        """The index of the notes of ``db_path``; None when there is none. Raises DatabaseError."""
+        path = beside(db_path, SUFFIX)
+        if not path.is_file():
+            return None
+        found = cls(db_path, _connect(path, writable))
+        try:
+            if found.meta("version") != VERSION:
+                raise found.damaged("it is not an index of this version of ehrqa")
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    @classmethod
+    def create(cls, db_path: Path) -> IndexFile:
+        """The index of the notes of ``db_path``, made if there is none."""
+        path = beside(db_path, SUFFIX)
+        found = cls.open(db_path, writable=True)
+        if found is not None:
+            return found
+        try:
+            # Created before SQLite would, which gives a new file the umask's wider permissions.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise DatabaseError(f"cannot make {path}: {error.strerror}", "check the folder") from (
+                error
+            )
+        made = cls(db_path, _connect(path, writable=True))
+        with made.faults():
+            # A reader must not wait for an index that takes hours.
+            made.connection.execute("PRAGMA journal_mode = WAL")
+            made.connection.executescript(
+                f"BEGIN IMMEDIATE; {_SCHEMA}"
+                f"INSERT INTO meta VALUES ('version', '{VERSION}'); COMMIT;"
+            )
+        return made
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Turn an error of SQLite inside the block into a DatabaseError with the next step."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                raise self.damaged(str(error)) from error
+            raise DatabaseError(
+                f"{self.path}: {error}", "is the disk full, or is it being indexed right now?"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise self.damaged(str(error)) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: written down when the block ends, undone when it fails."""
+        with self.faults(), self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield self.connection
+
+    def damaged(self, why: str) -> DatabaseError:
+        """The error of an index that cannot be used."""
+        return DatabaseError(
+            f"the index {self.path} cannot be used: {why}",
+            f"run `ehrqa notes index --rebuild --db {self.db_path}`; no note is lost",
+        )
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one statement."""
+        with self.faults():
+            return self.connection.execute(sql, values).fetchall()
+
+    def meta(self, key: str) -> str | None:
+        """What is written down about the index under ``key``."""
+        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
+
+    def write_meta(self, values: Mapping[str, str]) -> None:
+        """Write down ``values`` about the index."""
+        with self.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def of_note(self, note: int) -> Indexed | None:
+        """What the index holds of the note in this row of the notes."""
+        rows = self.query("SELECT * FROM indexed WHERE note = ?", (note,))
+        return Indexed(*rows[0]) if rows else None
+
+    def of_row(self, row: int) -> Indexed | None:
+        """The note one of whose passages this row of the vectors is; None when it is gone."""
+        rows = self.query(
+            "SELECT * FROM indexed WHERE first_row <= ? AND passages > 0"
+            " ORDER BY first_row DESC LIMIT 1",
+            (row,),
+        )
+        found = Indexed(*rows[0]) if rows else None
+        return found if found and row < (found.first_row or 0) + (found.passages or 0) else None
+
+
+def _connect(path: Path, writable: bool) -> sqlite3.Connection:
+    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
+    # Where nothing may be written, SQLite cannot make its side files either.
+    flags = "&immutable=1" if mode == "ro" else ""
+    try:
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={mode}{flags}",
+            uri=True,
+            timeout=_WAIT,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        if not writable:
+            connection.execute("PRAGMA query_only = ON")
+    except sqlite3.Error as error:
+        raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
+    return connection

@@ -1,0 +1,96 @@
+"""Which words of a question stand in which lines, under their own name or another.
+
+SQLite's FTS5 does the matching (its unicode61 tokenizer and Porter stemmer), over one patient's
+lines in memory here and over all notes in ``cohort``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ehrqa_cli.notes.find import terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+_STOP_FILE = Path(__file__).with_name("stop_words.txt")
+_MOST_GROUPS = 24  # words of a question that are looked up
+_MOST_LETTERS = 2000  # characters of a question that are read
+
+
+@dataclass(frozen=True)
+class Group:
+    """One thing that a question mentions: its names in `terms.words` form, each with a weight."""
+
+    phrase: str
+    names: dict[str, float]
+
+
+def groups(question: str) -> list[Group]:
+    """What ``question`` mentions, in its order, without words that say nothing."""
+    text = terms.words(question[:_MOST_LETTERS])
+    found: dict[str, Group] = {}
+    for start, end in terms.phrases(text):
+        phrase = " ".join(text[start:end])
+        if phrase in stop_words() or (len(phrase) == 1 and not phrase.isdigit()):
+            continue
+        names = {
+            name: weight
+            for name, weight in terms.names_of(phrase).items()
+            if name not in _plain_words() or name == phrase
+        }
+        found.setdefault(phrase, Group(phrase, names))
+    return list(found.values())[:_MOST_GROUPS]
+
+
+def match_query(names: Sequence[str]) -> str:
+    """FTS5's expression for any of ``names``, each as a phrase."""
+    return " OR ".join(f'"{name}"' for name in names)
+
+
+def matches(wanted: Sequence[Group], texts: Sequence[str]) -> Matrix:
+    """How well each text names each group: shape (groups, texts), 0 to 1."""
+    import numpy as np
+
+    found = np.zeros((len(wanted), len(texts)), dtype=np.float32)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(
+            f"CREATE VIRTUAL TABLE t USING fts5(text, content='', tokenize='{TOKENIZER}')"
+        )
+        connection.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", enumerate(texts))
+        for row, group in enumerate(wanted):
+            for weight in sorted(set(group.names.values())):
+                names = [name for name, its in group.names.items() if its == weight]
+                hits = connection.execute(
+                    "SELECT rowid FROM t WHERE t MATCH ?", (match_query(names),)
+                )
+                found[row, [hit[0] for hit in hits]] = weight
+    return found
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """Words of a question that say nothing of what is asked."""
+    return frozenset(word for word in _stop_file() if word[0] != "!")
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    """Names of terms.txt that are plain English words too."""
+    return frozenset(word[1:] for word in _stop_file() if word[0] == "!")
+
+
+@cache
+def _stop_file() -> tuple[str, ...]:
+    lines = _STOP_FILE.read_text(encoding="utf-8").splitlines()
+    return tuple(word for line in lines if not line.startswith("#") for word in line.split())
