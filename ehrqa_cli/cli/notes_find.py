@@ -35,7 +35,7 @@ def index_command(
 
     Only notes that are not indexed yet are read, so an index that was broken off is finished by
     the same command. First the words of all notes (minutes for 100,000), then their meaning (about
-    two to five notes a second and core). A patient's notes can be asked about before that.
+    one note of 1,000 words a second and core). Notes can be asked about before that is done.
 
     \b
     Examples:

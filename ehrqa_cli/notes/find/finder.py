@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.notes.find.rank import Scores
 
 _PATIENTS_KEPT = 8  # of whom lines and vectors stay in memory
-_MADE_AT_ONCE = 400  # lines without vectors for which these are made during a question
+_WORDS_AT_ONCE = 10_000  # of lines and passages embedded during a question: three seconds of a core
 
 
 @dataclass
@@ -176,15 +176,9 @@ class Finder:
         missing = [n for n, vector in enumerate(patient.near) if vector is None]
         if not missing:
             return
-        lines = patient.record.lines
         missing.sort(key=lambda n: (-float(share[n]), n))
-        chosen = sorted(missing[:_MADE_AT_ONCE])
-        wanted = set(chosen)
-        runs = [
-            run
-            for run in patient.record.runs()
-            if patient.around[run.start] is None and not wanted.isdisjoint(run)
-        ]
+        chosen, runs = _affordable(patient, missing)
+        lines = patient.record.lines
         texts = [" ".join(lines[n].text for n in run) for run in runs]
         vectors = self.embedder.embed([*texts, *(lines[n].text for n in chosen)])
         for run, vector in zip(runs, vectors, strict=False):
@@ -192,6 +186,25 @@ class Finder:
                 patient.around[n] = vector
         for n, vector in zip(chosen, vectors[len(runs) :], strict=True):
             patient.near[n] = vector
+
+
+def _affordable(patient: _Patient, wanted: list[int]) -> tuple[list[int], list[range]]:
+    """As many of ``wanted``, from the first, as may be embedded now, with their passages."""
+    size = [len(line.text.split()) for line in patient.record.lines]
+    run_of = {n: run for run in patient.record.runs() for n in run}
+    chosen: list[int] = []
+    runs: dict[range, None] = {}
+    words = 0
+    for n in wanted:
+        run = run_of[n]
+        words += size[n]
+        if patient.around[n] is None and run not in runs:
+            words += sum(size[k] for k in run)
+            runs[run] = None
+        chosen.append(n)
+        if words >= _WORDS_AT_ONCE:
+            break
+    return chosen, list(runs)
 
 
 def _cosines(asked: Vectors, vectors: list[Any]) -> Scores:

@@ -84,7 +84,7 @@ def test_a_long_record_without_an_index(
     monkeypatch.setattr(
         type(numbers), "embed", lambda self, texts: made.append(len(texts)) or embed(self, texts)
     )
-    monkeypatch.setattr(finder, "_MADE_AT_ONCE", 20)
+    monkeypatch.setattr(finder, "_WORDS_AT_ONCE", 400)
     lines = [f"Unit {k} was checked and found in order by the nurse." for k in range(300)]
     lines[250] = DRAIN
     db = add_notes([{"note_id": "L", "patient_id": 5, "text": "\n".join(lines)}])
