@@ -74,6 +74,8 @@ def _width(program: Program, matrix: Matrix) -> Truth:
     name = "heart" if program.ask == HEART else "mediastinum"
     values, known = matrix.column_of(name)
     wide = values < program.limit if program.below else values > program.limit
+    # Of a ratio so near to the limit the error of measuring it decides: nothing is said.
+    known = known & (np.abs(values - program.limit) >= matrix.thresholds.margin)
     yes = wide & known
     # A measured ratio is no probability: near the limit it is worth little, far from it much.
     sure = 1 / (1 + np.exp(-np.abs(values - program.limit) * 40))

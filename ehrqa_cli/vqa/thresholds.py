@@ -15,13 +15,14 @@ from ehrqa_cli.contracts.images import Relation
 @dataclass(frozen=True)
 class VqaThresholds:
     """``relations`` by (object, attribute), else ``attributes``, else ``default``; ``view`` is
-    that of PA, ``sex`` that of female."""
+    that of PA, ``sex`` that of female. A width within ``margin`` of a limit is not told."""
 
     default: float = 0.5
     relations: Mapping[Relation, float] = field(default_factory=dict)
     attributes: Mapping[str, float] = field(default_factory=dict)
     view: float = 0.5
     sex: float = 0.5
+    margin: float = 0.0
 
     def of(self, relation: Relation) -> float:
         """The threshold of one relation."""
@@ -34,13 +35,14 @@ class VqaThresholds:
             "default": self.default,
             "view": self.view,
             "sex": self.sex,
+            "margin": self.margin,
             "attributes": dict(self.attributes),
             "relations": [[o, a, t] for (o, a), t in sorted(self.relations.items())],
         }
 
     @classmethod
     def load(cls, path: Path) -> VqaThresholds:
-        """Read a JSON file {default, view, sex, attributes: {name: t}, relations: [[object,
+        """Read a JSON file {default, view, sex, margin, attributes: {name: t}, relations: [[object,
         attribute, t]]}. Raises UsageError."""
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
@@ -50,6 +52,7 @@ class VqaThresholds:
                 attributes={str(a): float(t) for a, t in raw.get("attributes", {}).items()},
                 view=float(raw.get("view", 0.5)),
                 sex=float(raw.get("sex", 0.5)),
+                margin=float(raw.get("margin", 0.0)),
             )
         except OSError as error:
             raise UsageError(

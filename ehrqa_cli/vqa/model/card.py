@@ -76,12 +76,14 @@ class Binary:
 
 @dataclass(frozen=True)
 class Masks:
-    """An output of shape (N, labels, h, w)."""
+    """An output of shape (N, labels, h, w). A cardiothoracic ratio within ``margin`` of the limit
+    that is asked about is not told."""
 
     output: str
     activation: str
     labels: tuple[str, ...]
     threshold: float
+    margin: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -325,6 +327,7 @@ def _masks(part: _Part) -> Masks:
         activation=part.choice("activation", ACTIVATIONS, "sigmoid"),
         labels=tuple(labels),
         threshold=part.share("threshold", 0.5),
+        margin=part.number("margin", 0.0),
     )
 
 

@@ -78,6 +78,7 @@ def thresholds(card: Card) -> VqaThresholds:
         relations=Relations(card).limits,
         view=view if card.view is None or card.view.positive == "PA" else 1 - view,
         sex=sex if card.sex is None or card.sex.positive == "F" else 1 - sex,
+        margin=card.masks.margin if card.masks else 0.0,
     )
 
 

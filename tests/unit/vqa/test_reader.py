@@ -167,3 +167,12 @@ def test_each_image_is_read_once_and_in_batches() -> None:
 def test_a_study_without_an_image() -> None:
     reason = whole().detail("Is there pneumonia?", 99).reason
     assert reason is not None and reason.kind == "no_image" and "99" in reason.sentence
+
+
+def test_a_width_too_near_to_the_limit_is_not_told() -> None:
+    source = FakeGraphs([], {7: {}}, heart=0.509)
+    near = Vqa(source, VqaThresholds(margin=0.012))
+    reason = near.detail("Is the cardiothoracic ratio above 1/2?", 7).reason
+    assert reason is not None and reason.kind == "partly_covered"
+    assert near.detail("Is the cardiothoracic ratio above 0.45?", 7).values == (1,)
+    assert Vqa(source).detail("Is the cardiothoracic ratio above 1/2?", 7).values == (1,)
