@@ -132,12 +132,11 @@ def prepare(work: Path, nih: Path, films: list[dict[str, str]], vision: Path | N
                  f"2100-06-{1 + n % 28:02d} 10:00:00", film["view"], film["sex"], film["age"]]
             )  # fmt: skip
     tool = [sys.executable, "-m", "ehrqa_cli"]
-    subprocess.run([*tool, "db", "demo", "--out", str(db)], check=True)
-    subprocess.run(
-        [*tool, "images", "add", str(folder), "--db", str(db), "--new-patients"], check=True
-    )
+    subprocess.run([*tool, "db", "demo", "--out", str(db)], check=True, stdout=sys.stderr)
+    add = [*tool, "images", "add", str(folder), "--db", str(db), "--new-patients"]
     index = [*tool, "images", "index", "--db", str(db)]
-    subprocess.run(index + (["--vision", str(vision)] if vision else []), check=True)
+    for command in (add, index + (["--vision", str(vision)] if vision else [])):
+        subprocess.run(command, check=True, stdout=sys.stderr)
     return db
 
 
@@ -157,7 +156,7 @@ def main() -> None:
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
         db = prepare(Path(temporary), args.nih, films, args.vision)
-        graphs = read_graphs(None, db=db)
+        graphs = read_graphs(None, db=db, vision=str(args.vision) if args.vision else None)
         with open_session(db, log=False, graphs=graphs) as session:
             for item in questions(templates, films):
                 answer = ask(Question(item.text), session)

@@ -241,7 +241,7 @@ def main(card: Path, images: Path | None, count: int, out: Path | None) -> None:
             "pipeline": [
                 apart(card, images, count, threads, batch)
                 for threads in cores
-                for batch in (8, pipeline.BATCH, 32)
+                for batch in (pipeline.BATCH, 16, 32)
             ],
             "heart_milliseconds": anatomy_milliseconds(card, images),
             "group": group_questions(card, work),
