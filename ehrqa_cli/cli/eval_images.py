@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.eval_report import print_report, together
 from ehrqa_cli.cli.options import (
     FILE,
-    Command,
     as_of_option,
     database_path,
     db_option,
@@ -25,7 +24,6 @@ from ehrqa_cli.cli.options import (
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.image_report import ImageReport
     from ehrqa_cli.vqa import Vqa
 
 ABOUT = {
@@ -35,16 +33,7 @@ ABOUT = {
 TEXTS = ("question", "template_text")
 
 
-def _options(options: Iterable[Callable[[Command], Command]]) -> Callable[[Command], Command]:
-    def add(command: Command) -> Command:
-        for option in reversed(list(options)):
-            command = option(command)
-        return command
-
-    return add
-
-
-_shared = _options(
+_shared = together(
     [
         click.option(
             "--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder."
@@ -132,7 +121,7 @@ def mimic_cxr_vqa(**flags: Any) -> int:
     finally:
         if database is not None:
             database.close()
-    return _print(report, flags["as_json"])
+    return print_report(report, flags["as_json"])
 
 
 @click.command(short_help="Questions over tables and chest X-rays.")
@@ -180,7 +169,7 @@ def ehrxqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **_common(flags),
         ).run()
-    return _print(report, flags["as_json"])
+    return print_report(report, flags["as_json"])
 
 
 COMMANDS = (mimic_cxr_vqa, ehrxqa)
@@ -201,22 +190,3 @@ def _labels(flags: dict[str, Any]) -> Vqa | None:
 
 def _common(flags: dict[str, Any]) -> dict[str, Any]:
     return {name: flags[name] for name in ("predictions", "out", "limit", "seed", "text")}
-
-
-def _print(report: ImageReport, as_json: bool) -> int:
-    if as_json:
-        output.json_line(report.as_dict())
-        return 0
-    for name, value in report.lines():
-        output.line(f"{name}  {value}")
-    for table in report.tables:
-        output.line()
-        output.line(table.heading)
-        numeric = range(1, len(table.columns))
-        output.table(table.columns, table.printed(), numeric)
-        for note in table.notes:
-            output.line(note)
-    for note in report.notes:
-        output.line()
-        output.line(note)
-    return 0

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import FILE, Command, database_path, db_option, json_option
+from ehrqa_cli.cli.eval_report import print_report, together
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.abstention.tables import Table
-    from ehrqa_cli.evaluate.image_report import ImageReport
     from ehrqa_cli.evaluate.note_desk import DeskSystem
 
 ABOUT = {
@@ -29,16 +27,7 @@ FINDERS = ("bm25", "vectors", "reader")
 COUNT = click.IntRange(min=1)
 
 
-def _options(options: Iterable[Callable[[Command], Command]]) -> Callable[[Command], Command]:
-    def add(command: Command) -> Command:
-        for option in reversed(list(options)):
-            command = option(command)
-        return command
-
-    return add
-
-
-_shared = _options(
+_shared = together(
     [
         click.option(
             "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
@@ -96,7 +85,7 @@ def ehrnoteqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
         ).run()
-    return _print(report, flags["as_json"])
+    return print_report(report, flags["as_json"])
 
 
 @click.command(short_help="Evidence, classes and logical forms from questions over notes.")
@@ -140,7 +129,7 @@ def emrqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
         ).run()
-    return _print(report, flags["as_json"])
+    return print_report(report, flags["as_json"])
 
 
 @click.command(short_help="Do two rankings of systems agree?")
@@ -183,25 +172,3 @@ def _system(flags: dict[str, Any], asks: bool) -> AbstractContextManager[DeskSys
 
 def _places(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _print(report: ImageReport, as_json: bool) -> int:
-    if as_json:
-        output.json_line(report.as_dict())
-        return 0
-    for name, value in report.lines():
-        output.line(f"{name}  {value}")
-    for table in report.tables:
-        _print_table(table)
-    for note in report.notes:
-        output.line()
-        output.line(note)
-    return 0
-
-
-def _print_table(table: Table) -> None:
-    output.line()
-    output.line(table.heading)
-    output.table(table.columns, table.printed(), range(1, len(table.columns)))
-    for note in table.notes:
-        output.line(note)

@@ -84,7 +84,7 @@ def _given(value: Any) -> Given:
             rows_of(rows if rows is not None else value.get("value")) if answered else None,
             value.get("neuralsql") if answered else None,
             probability,
-            _why(value),
+            why(value),
         )
     named = [name for name in ("prediction", "answer", "neuralsql") if name in value]
     found = _plain(value[named[0]])
@@ -109,7 +109,8 @@ def rows_of(value: Any) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _why(line: Mapping[str, Any]) -> str | None:
+def why(line: Mapping[str, Any]) -> str | None:
+    """The kind of reason, or the error, that a line of ``ehrqa batch`` gives."""
     for name in ("reason", "error"):
         told = line.get(name)
         if isinstance(told, dict):

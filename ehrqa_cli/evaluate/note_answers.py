@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.notes import Note, NoteSpan
 from ehrqa_cli.evaluate.files import hash_file
+from ehrqa_cli.evaluate.given import why
 
 LONGEST = 300  # characters of an excerpt
 _SHAPE = (
@@ -112,7 +113,7 @@ def _given(value: Any) -> GivenAnswer:
     text = _words(value.get("text")) or _words(value.get("value"))
     if status != "answered":
         text = choice = None
-    return GivenAnswer(status, text, choice, spans, told, _why(value))
+    return GivenAnswer(status, text, choice, spans, told, why(value))
 
 
 def _plain(value: Any) -> GivenAnswer:
@@ -130,16 +131,6 @@ def _span(raw: Mapping[str, Any]) -> NoteSpan:
     return NoteSpan(
         str(raw["note_id"]), int(raw["start"]), int(raw["end"]), str(raw.get("excerpt", ""))
     )
-
-
-def _why(line: Mapping[str, Any]) -> str | None:
-    for name in ("reason", "error"):
-        told = line.get(name)
-        if isinstance(told, dict):
-            return str(told.get("kind") or told.get("message"))
-        if told:
-            return str(told)
-    return None
 
 
 def fault_of(span: NoteSpan, notes: Mapping[str, Note]) -> str | None:
