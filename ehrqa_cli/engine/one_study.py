@@ -1,7 +1,7 @@
-"""Questions about the view of one named study, or the sex of its patient as the image shows it.
+"""Questions about what the image of one named study is like: its view, the sex it shows, widths.
 
-EHRXQA has no template for them, since its tables hold both, so that no logical form says them; the
-image reader's own questions do (MIMIC-CXR-VQA's types plane and gender).
+The image reader's own words say them whole (MIMIC-CXR-VQA's types plane, gender and size), so that
+they need no logical form. EHRXQA has no template for the first two, since its tables hold both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import PatientScope, Question, Scope
 from ehrqa_cli.engine.route import Route
 
-_TYPES = ("plane", "gender")
+_TYPES = ("plane", "gender", "size")
 _NAMED = re.compile(
     r"(?:given|in|on|for|of|looking at)\s+(?:the\s+)?"
     r"(?:(?:chest\s+)?x-?ray\s+|cxr\s+|image\s+of\s+)?(?:the\s+)?study\s+(?P<study>\d{1,18})\s*,\s*"

@@ -91,6 +91,18 @@ def test_view_and_sex_of_one_study(data: Path, text: str, study: int | None, sai
     assert answer.scope.value == "image" and answer.neuralsql and answer.confidence == 1.0
 
 
+def test_a_width_of_one_study_is_read_whole(data: Path) -> None:
+    """One study on either side of the limit."""
+    rows = [line.split("\t") for line in (data / "studies.tsv").read_text().splitlines()]
+    studies = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    with session(data, "not a form at all (", read=True) as opened:
+        for wide in (True, False):
+            study = next(s for s in studies if s["ctr"] and (float(s["ctr"]) > 0.5) == wide)
+            asked = "is the width of the cardiac silhouette wider than 1/2 of the thorax width?"
+            answer = ask(Question(f"Given the study {study['study_id']}, {asked}"), opened)
+            assert answer.rows == ((int(wide),),), answer.text
+
+
 def test_an_unknown_study_is_declined(data: Path) -> None:
     with session(data, "not a form at all (", read=True) as opened:
         answer = ask(Question("Given study 1, is this an AP view?"), opened)
