@@ -20,7 +20,7 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.images import NotAnswered
-from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.contracts.types import Answer, Question, Scope
 from ehrqa_cli.engine import confidence, evidence, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, answer_of, failed
@@ -58,7 +58,8 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
         draft.as_of = check_time(question.as_of)
     try:
         draft.as_of = draft.as_of or session.as_of
-        draft.one = one_study(question, session.graphs)
+        if session.scope in (None, Scope.IMAGE):
+            draft.one = one_study(question, session.graphs)
         for step in STEPS if draft.one is None else STEPS_OF_ONE:
             reason = _timed(step, draft)
             if reason is None:
