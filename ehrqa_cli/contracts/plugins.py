@@ -46,11 +46,14 @@ class Text2Sql(ABC):
     def generate(
         self, question: LinkedQuestion, on_token: Callable[[str], None] | None = None
     ) -> list[Query]:
-        """Scored queries, best first. Raises ModelError."""
+        """Scored queries, best first. Raises ModelError, and Cancelled after ``cancel``."""
 
     @abstractmethod
     def provenance(self) -> Mapping[str, str]:
         """Model id, file hash and versions, enough to repeat the answer."""
+
+    def cancel(self) -> None:  # noqa: B027 - a model that is done at once has nothing to end
+        """End the running ``generate`` from another thread; it raises Cancelled there."""
 
 
 class SceneGraphSource(ABC):
@@ -91,8 +94,12 @@ class NoteReader(ABC):
     ) -> NoteAnswer:
         """Answer ``question`` from ``lines`` alone, with citations, or decline (text None).
 
-        With ``choices`` (letter to option) the answer's ``choice`` is a letter. Raises ModelError.
+        With ``choices`` (letter to option) the answer's ``choice`` is a letter. Raises ModelError,
+        and Cancelled after ``cancel``.
         """
+
+    def cancel(self) -> None:  # noqa: B027 - a reader that is done at once has nothing to end
+        """End the running ``read`` from another thread; it raises Cancelled there."""
 
     @abstractmethod
     def provenance(self) -> Mapping[str, str]:

@@ -75,6 +75,8 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
         raise
     except EhrqaError as error:
         answer = failed(draft, error)
+    finally:
+        session.cancelled.clear()
     if warning := session.record(answer):
         session.warnings.append(warning)
     while session.warnings:
@@ -296,6 +298,8 @@ STEPS_OF_ONE: tuple[Step, ...] = (take, execute, empty, ground, tell)
 
 
 def _timed(step: Step, draft: Draft) -> Reason | None:
+    if draft.session.cancelled.is_set():
+        raise Cancelled("cancelled", "")
     draft.on_event(step.__name__, None)
     started = time.perf_counter()
     try:

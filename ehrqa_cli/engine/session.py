@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -100,6 +101,7 @@ class Session:
         self.log = log
         self.mode = mode
         self.warnings: list[str] = []
+        self.cancelled = threading.Event()
         self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal: str | None = parts.pop("goal", None)
@@ -249,6 +251,17 @@ class Session:
         except EhrqaError as error:
             return str(error)  # an answer that cannot be logged is still an answer
         return None
+
+    def cancel(self) -> None:
+        """End the running ``ask`` from another thread; it raises Cancelled there.
+
+        For the thread that asked: it is forgotten when that ``ask`` has ended.
+        """
+        self.cancelled.set()
+        for name in ("database", "model", "third"):
+            end = getattr(self.__dict__.get(name), "cancel", None)
+            if end is not None:
+                end()
 
     def close(self) -> None:
         """Close the database and the models; a second call does nothing."""

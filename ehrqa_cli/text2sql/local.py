@@ -63,7 +63,7 @@ class LocalModel(Text2Sql):
         if method not in METHODS:
             raise ModelError(f"unknown decoding method {method!r}", f"one of {', '.join(METHODS)}")
         self.manifest = verify(path)
-        from ehrqa_cli.text2sql.llama import Llama
+        from ehrqa_cli.llama import Llama
 
         self._llama = Llama(path, threads)
         self.method = method

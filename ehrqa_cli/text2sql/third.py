@@ -61,7 +61,7 @@ class Near(Protocol):
 
 
 class Writer(Protocol):
-    """What is needed of text2sql.llama.Llama; tests give a fake."""
+    """What is needed of ehrqa_cli.llama.Llama; tests give a fake."""
 
     @property
     def special(self) -> Mapping[str, int]: ...
@@ -96,7 +96,7 @@ class ThirdOpinion:
         corrupt."""
         from ehrqa_cli import config, modelstore
         from ehrqa_cli.contracts.errors import ModelError
-        from ehrqa_cli.text2sql.llama import Llama
+        from ehrqa_cli.llama import Llama
 
         folder = config.load().models_dir()
         model = modelstore.by_name(MODEL, folder)

@@ -37,7 +37,7 @@ def dump(run: Path, data: Path, out: Path) -> None:
 
 
 def check(stored: Path, gguf: Path, tolerance: float) -> bool:
-    from ehrqa_cli.text2sql.llama import Llama
+    from ehrqa_cli.llama import Llama
     from ehrqa_cli.text2sql.tokens import encode_question
 
     model, kept = Llama(gguf), np.load(stored)
