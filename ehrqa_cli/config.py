@@ -7,6 +7,7 @@ The file is TOML, in the platform's configuration folder (``EHRQA_CONFIG`` names
     models = "/data/models"      # EHRQA_MODELS: where pulled models are kept
     images = "/data/mimic-cxr"   # EHRQA_IMAGES: where chest X-rays are
     vision = "vision"            # EHRQA_VISION: what reads them, a model's name or its card.json
+    reader = "embedded"          # EHRQA_READER: what reads clinical notes, a reader's name
     log = true                   # EHRQA_LOG: on or off, the answer log
     log_file = "/data/log.db"    # EHRQA_LOG_FILE: where the answer log is
 """
@@ -36,6 +37,7 @@ class Settings:
     models: Path | None = None
     images: Path | None = None
     vision: str | None = None
+    reader: str = "embedded"
     log: bool = True
     log_file: Path | None = None
 
@@ -111,7 +113,7 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> Settings:
         return replace(settings, log=value)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{origin} must be a text, not {value!r}", f'write {key} = "..."')
-    if key in ("model", "vision"):
+    if key in ("model", "vision", "reader"):
         name: dict[str, Any] = {key: value}
         return replace(settings, **name)
     path: dict[str, Any] = {key: Path(value).expanduser()}
