@@ -187,6 +187,7 @@ class AnswerOptions:
     scene_graphs: Path | None
     images: Path | None = None
     vision: str | None = None
+    reader: str = "embedded"
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -201,6 +202,7 @@ class AnswerOptions:
             thresholds=self.thresholds,
             mode=self.mode,
             goal=self.goal,
+            reader=self.reader,
             graphs=read_graphs(
                 self.scene_graphs, db=self.db, images=self.images, vision=self.vision
             ),
@@ -249,6 +251,11 @@ def answer_options(command: Command) -> Command:
             scene_graphs_option,
             images_option,
             vision_option,
+            click.option(
+                "--reader",
+                metavar="NAME|FILE",
+                help="What reads notes: a plugin, a pulled model or a .gguf [default: embedded].",
+            ),
             click.option("--no-log", is_flag=True, help="Keep this out of the answer log."),
         ]
     ):
@@ -279,6 +286,7 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
         scene_graphs=flags.pop("scene_graphs"),
         images=flags.pop("images"),
         vision=flags.pop("vision"),
+        reader=flags.pop("reader") or settings.reader,
     )
 
 

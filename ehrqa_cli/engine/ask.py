@@ -7,7 +7,6 @@ engine.confidence) or None to go on. A fault raises EhrqaError and makes the ans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from ehrqa_cli import neuralsql
@@ -20,10 +19,10 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.images import NotAnswered
-from ehrqa_cli.contracts.types import Answer, Question, Scope
-from ehrqa_cli.engine import confidence, evidence, reasons
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
+from ehrqa_cli.engine import confidence, evidence, note_path, reasons
 from ehrqa_cli.engine.confidence import Reason
-from ehrqa_cli.engine.draft import Draft, OnEvent, answer_of, failed
+from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.one_study import one_study
 from ehrqa_cli.engine.route import route_form, route_sql
@@ -43,8 +42,6 @@ from ehrqa_cli.logical_form import (
     used_links,
 )
 
-Step = Callable[[Draft], Reason | None]
-
 
 def ask(question: Question, session: Session, on_event: OnEvent | None = None) -> Answer:
     """Answer ``question``, decline with a reason, or report a fault: never raises for those.
@@ -52,36 +49,84 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
     Raises UsageError for an empty or over-long question or a wrong ``as_of``, and Cancelled when
     the user ends it.
     """
+    try:
+        draft = begin(question, session, on_event)
+        advance(draft)
+        return end(draft)
+    finally:
+        session.cancelled.clear()
+
+
+def begin(question: Question, session: Session, on_event: OnEvent | None = None) -> Draft:
+    """The draft of an answer with the first step to take. Raises UsageError."""
     question = replace(question, text=clean_question(question.text))
     draft = Draft(question, session, on_event or (lambda _name, _what: None))
     if question.as_of is not None:
         draft.as_of = check_time(question.as_of)
+    draft.steps = [choose]
+    return draft
+
+
+def advance(draft: Draft, before: Step | None = None) -> None:
+    """Take the steps that are left, or only those before ``before`` (to take it for many at once).
+
+    A fault ends the draft and is kept in it. Raises UsageError and Cancelled.
+    """
     try:
-        draft.as_of = draft.as_of or session.as_of
-        if session.scope in (None, Scope.IMAGE):
-            draft.one = one_study(question, session.graphs)
-        for step in STEPS if draft.one is None else STEPS_OF_ONE:
-            reason = _timed(step, draft)
+        while draft.steps and draft.steps[0] is not before:
+            reason = _timed(draft.steps.pop(0), draft)
             if reason is None:
                 continue
-            if reason.kind in draft.thresholds.ignore:
+            # The thresholds are those of queries, and opening them opens the second opinion.
+            if draft.note is None and reason.kind in draft.thresholds.ignore:
                 draft.scores[f"ignored_{reason.kind}"] = 1.0
                 continue
-            draft.reason = reason
-            _timed(console, draft)
-            break
-        answer = answer_of(draft)
+            decline(draft, reason)
     except (UsageError, Cancelled):
         raise
     except EhrqaError as error:
-        answer = failed(draft, error)
-    finally:
-        session.cancelled.clear()
+        draft.fault, draft.steps = error, []
+
+
+def decline(draft: Draft, reason: Reason) -> None:
+    """The step after a reason to withhold the answer: the notes may say what the tables do not."""
+    if note_path.instead(draft, reason):
+        draft.steps = list(STEPS_OF_NOTE)
+        return
+    draft.reason = reason
+    draft.steps = [] if draft.told is not None else [console]
+
+
+def end(draft: Draft) -> Answer:
+    """The answer that the draft has become, written to the log."""
+    session = draft.session
+    answer = answer_of(draft) if draft.fault is None else failed(draft, draft.fault)
     if warning := session.record(answer):
         session.warnings.append(warning)
     while session.warnings:
         draft.on_event("warning", session.warnings.pop(0))
     return answer
+
+
+def choose(draft: Draft) -> Reason | None:
+    """Choose the path: one image, the notes, note against table, or a query."""
+    session, question = draft.session, draft.question
+    if session.only_notes:
+        draft.patient = note_path.patient_of(draft)
+        draft.steps = list(STEPS_OF_NOTE)
+        return None
+    draft.as_of = draft.as_of or session.as_of
+    draft.steps = list(STEPS)
+    if session.scope in (None, Scope.IMAGE):
+        draft.one = one_study(question, session.graphs)
+    if draft.one is not None:
+        draft.steps = list(STEPS_OF_ONE)
+    elif session.scope is Scope.NOTE or (session.scope is None and session.notes is not None):
+        linked_of(draft)
+        draft.patient = note_path.patient_of(draft)
+        if note_path.wanted(draft):
+            draft.steps = list(STEPS_OF_NOTE)
+    return None
 
 
 def take(draft: Draft) -> Reason | None:
@@ -93,11 +138,17 @@ def take(draft: Draft) -> Reason | None:
 
 def link(draft: Draft) -> Reason | None:
     """Find patients, values, dates and numbers in the question."""
-    question = draft.question
-    draft.linked = draft.session.linker.link(
-        question.text, patient_id=question.patient_id, study_id=question.study_id
-    )
-    return confidence.of_links(draft.linked)
+    return confidence.of_links(linked_of(draft))
+
+
+def linked_of(draft: Draft) -> LinkedQuestion:
+    """The question with its links, found once."""
+    if draft.linked is None:
+        question = draft.question
+        draft.linked = draft.session.linker.link(
+            question.text, patient_id=question.patient_id, study_id=question.study_id
+        )
+    return draft.linked
 
 
 def write(draft: Draft) -> Reason | None:
@@ -295,6 +346,13 @@ STEPS: tuple[Step, ...] = (
 
 # For a question about one image that no logical form says.
 STEPS_OF_ONE: tuple[Step, ...] = (take, execute, empty, ground, tell)
+
+# For a question that the notes of one patient answer.
+STEPS_OF_NOTE: tuple[Step, ...] = (
+    note_path.find_notes,
+    note_path.read_notes,
+    note_path.tell_note,
+)
 
 
 def _timed(step: Step, draft: Draft) -> Reason | None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import VqaReason
+from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
 from ehrqa_cli.engine.lexicon import Unused, content_words, unused
 
@@ -30,6 +31,8 @@ KINDS = (
     "no_form",
     "out_of_scope",
     "images",
+    "no_notes",
+    "not_in_notes",
     "unused_value",
     "unused_word",
     "low_confidence",
@@ -218,6 +221,31 @@ def of_scope(scope: Scope, why: str, images: bool = False) -> Reason | None:
         return None
     what = {"image": "images", "image+table": "images", "note": "notes"}[scope.value]
     return Reason("out_of_scope", f"This asks about {what} ({why}); no reader for them is set up.")
+
+
+def of_notes(here: bool, patient: int | None, has_some: bool) -> Reason | None:
+    """Notes are read of one patient, who has some."""
+    if not here:
+        return Reason(
+            "no_notes",
+            "There are no notes beside this database; `ehrqa notes import` takes them in.",
+        )
+    if patient is None:
+        return Reason(
+            "no_notes",
+            "Notes are read for one patient at a time. Name one by id, or with --patient.",
+        )
+    if not has_some:
+        return Reason("no_notes", f"There are no notes of patient {patient} here.")
+    return None
+
+
+def of_note_answer(answer: NoteAnswer, with_choices: bool) -> Reason | None:
+    """The reader of notes declines."""
+    if (answer.choice if with_choices else answer.text) is not None:
+        return None
+    told = answer.reason or "the notes do not say it"
+    return Reason("not_in_notes", f"{told[:1].upper()}{told[1:]}.")
 
 
 def of_sense(flaw: str | None) -> Reason | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import (
     Answer,
     LinkedQuestion,
@@ -19,13 +20,16 @@ from ehrqa_cli.contracts.types import (
     Status,
 )
 from ehrqa_cli.engine import confidence
+from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.confidence import Reason, Thresholds
 from ehrqa_cli.engine.lexicon import Unused
+from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import value_of
+from ehrqa_cli.engine.whose import Patient
 from ehrqa_cli.logical_form import Form, print_form
 from ehrqa_cli.neuralsql import Execution
 
@@ -33,15 +37,21 @@ from ehrqa_cli.neuralsql import Execution
 # the model come as ("token", text), a problem that does not change the answer as ("warning", text).
 OnEvent = Callable[[str, Any], None]
 
+# Reads and fills the draft; a Reason withholds the answer.
+Step = Callable[["Draft"], Reason | None]
+
 
 @dataclass
 class Draft:
-    """An answer in the making; a step fills what the next ones need."""
+    """An answer in the making; a step fills what the next ones need. ``steps`` are still to take,
+    ``fault`` is what ended it."""
 
     question: Question
     session: Session
     on_event: OnEvent
     as_of: str = ""
+    steps: list[Step] = field(default_factory=list)
+    fault: EhrqaError | None = None
     linked: LinkedQuestion | None = None
     query: Query | None = None
     form: Form | None = None
@@ -59,6 +69,8 @@ class Draft:
     suggestions: tuple[str, ...] = ()
     third_sql: str | None = None
     one: OneStudy | None = None
+    patient: Patient | None = None
+    note: NoteAnswer | None = None
     evidence: tuple[dict[str, Any], ...] = ()
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -81,6 +93,19 @@ def answer_of(draft: Draft) -> Answer:
             reason=told.sentence,
             reason_public=told.kind,
             suggestions=draft.suggestions,
+            # What a reader of notes cites without an answer is where a person should look.
+            evidence=cited(draft.note) if draft.note is not None else (),
+            **_common(draft),
+        )
+    if draft.note is not None:
+        return Answer(
+            draft.question,
+            Status.ANSWERED,
+            text=draft.text,
+            value=draft.note.text,
+            choice=draft.note.choice,
+            confidence=draft.note.confidence,
+            evidence=draft.evidence,
             **_common(draft),
         )
     assert draft.result is not None
@@ -92,6 +117,7 @@ def answer_of(draft: Draft) -> Answer:
         columns=draft.result.columns,
         rows=draft.result.rows,
         truncated=draft.result.truncated,
+        choice=chosen(draft.question.choices, draft.result.rows),
         confidence=_sure(draft),
         evidence=draft.evidence,
         **_common(draft),
@@ -154,6 +180,9 @@ def _provenance(draft: Draft) -> dict[str, Any]:
             out["models"][key] = dict(opened[name].provenance())
     if draft.done is not None and draft.done.steps and session.graphs is not None:
         out["models"]["images"] = dict(session.graphs.provenance())
+    if draft.note is not None and session.notes is not None:
+        out["models"]["notes"] = dict(session.notes.provenance())
+        out["notes"] = session.notes.fingerprint()
     if draft.third_sql is not None:
         out["third_sql"] = draft.third_sql
     if "database" in opened:

@@ -26,6 +26,7 @@ REASONS_FILE = "reasons/reasons.json"
 # Kinds for people, in the order of the documentation.
 PUBLIC_KINDS = (
     "not_in_database",
+    "not_in_notes",
     "unknown_patient",
     "unknown_value",
     "ambiguous",
@@ -41,8 +42,12 @@ _OF_SIGNAL = {
     "unlinked_value": "unknown_value",
     "out_of_scope": "not_in_database",
     "images": "not_in_database",
+    "no_notes": "not_in_database",
+    "not_in_notes": "not_in_notes",
     "empty_result": "no_data",
 }
+# Where a known question about the tables would be no help.
+_NO_OFFER = frozenset({"unknown_patient", "no_notes", "not_in_notes"})
 # Doubt of the model: the question may tell why.
 _DOUBT = frozenset({"model_declined", "no_form", "low_confidence", "unused_word"})
 # A question that was given a query after all needs clearer words to be called something else.
@@ -119,7 +124,7 @@ _NO_PATIENT = Told(
 def explain(reason: Reason, linked: LinkedQuestion | None, model: ReasonModel | None) -> Told:
     """What to tell a person about ``reason``; ``model`` None: from the signal alone."""
     kind = _OF_SIGNAL.get(reason.kind, "not_sure")
-    plain = Told(kind, reason.sentence, offer=reason.kind != "unknown_patient")
+    plain = Told(kind, reason.sentence, offer=reason.kind not in _NO_OFFER)
     if linked is None or reason.kind not in _DOUBT:
         return plain
     if _SQL.search(linked.question):

@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
-from ehrqa_cli.contracts.plugins import Database, Text2Sql
+from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import Thresholds, goal_key
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.images import ImageReader
     from ehrqa_cli.engine.reasons import ReasonModel
+    from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.third import ThirdOpinion
 
@@ -87,11 +88,13 @@ class Session:
         scope: Scope | None = None,
         limits: Limits | None = None,
         mode: Mode = Mode.NORMAL,
+        reader: str | NoteReader = "embedded",
         **parts: Any,
     ) -> None:
-        """``model`` is a plugin's name or a ready one; ``parts`` are a ready ``database``,
-        ``linker``, ``thresholds``, ``second``, ``third``, ``reason_model`` or ``graphs`` (a reader
-        of images), and ``goal``, one of those that the thresholds have a limit for."""
+        """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``parts`` are a
+        ready ``database``, ``linker``, ``thresholds``, ``second``, ``third``, ``reason_model``,
+        ``notes`` or ``graphs`` (a reader of images), and ``goal``, one of those that the
+        thresholds have a limit for."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         if not isinstance(model, str):
@@ -100,6 +103,7 @@ class Session:
         self.limits = limits or Limits()
         self.log = log
         self.mode = mode
+        self.reader = reader
         self.warnings: list[str] = []
         self.cancelled = threading.Event()
         self.thresholds_from = "the caller"
@@ -107,7 +111,7 @@ class Session:
         self._goal: str | None = parts.pop("goal", None)
         self.graphs: ImageReader | None = parts.pop("graphs", None)
         # cached_property looks here first, so a given part is never built.
-        none = ("second", "reason_model")  # where None says that there is none
+        none = ("second", "reason_model", "notes")  # where None says that there is none
         given = {k: v for k, v in parts.items() if v is not None or k in none}
         self.__dict__.update(given)
 
@@ -168,6 +172,26 @@ class Session:
             return ReasonModel.load(modelstore.models_root() / REASONS_FILE)
         except ModelError:
             return None
+
+    @cached_property
+    def notes(self) -> NoteDesk | None:
+        """The notes beside this database with their reader; None when there are none.
+
+        Raises DatabaseError for a damaged file, PluginError and ModelError for the reader.
+        """
+        from ehrqa_cli.notes.desk import NoteDesk
+        from ehrqa_cli.notes.store import notes_path
+
+        if self.db is None or not notes_path(self.db).is_file():
+            return None
+        return NoteDesk.open(self.db, self.reader)
+
+    @property
+    def only_notes(self) -> bool:
+        """Are there notes and no database?"""
+        if self.db is None or self.db.exists() or "database" in self.__dict__:
+            return False
+        return self.notes is not None
 
     @cached_property
     def thresholds(self) -> Thresholds:
@@ -238,6 +262,9 @@ class Session:
 
     def warm(self) -> None:
         """Open everything now instead of at the first question."""
+        _ = self.notes
+        if self.only_notes:
+            return
         _ = (self.database, self.linker, self.model, self.thresholds, self.second, self.as_of)
         if self.mode is Mode.CAREFUL:
             _ = self.third
@@ -258,14 +285,14 @@ class Session:
         For the thread that asked: it is forgotten when that ``ask`` has ended.
         """
         self.cancelled.set()
-        for name in ("database", "model", "third"):
+        for name in ("database", "model", "third", "notes"):
             end = getattr(self.__dict__.get(name), "cancel", None)
             if end is not None:
                 end()
 
     def close(self) -> None:
         """Close the database and the models; a second call does nothing."""
-        for name in ("database", "model", "third"):
+        for name in ("database", "model", "third", "notes"):
             close = getattr(self.__dict__.pop(name, None), "close", None)
             if close is not None:
                 close()
@@ -308,10 +335,12 @@ def open_session(
     mode: Mode = Mode.NORMAL,
     goal: str | None = None,
     graphs: ImageReader | None = None,
+    reader: str | NoteReader = "embedded",
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
-    ``model`` is a plugin's name or a ready text-to-SQL model, which the session closes.
+    ``model`` and ``reader`` (of the notes) are a plugin's name or a ready one, which the session
+    closes.
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
     ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
@@ -327,7 +356,9 @@ def open_session(
         goal = goal_key(goal)
         thresholds = thresholds.for_goal(goal) if thresholds else None
     parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
-    session = Session(db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, **parts)
+    session = Session(
+        db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, reader=reader, **parts
+    )
     session.thresholds_from = told
     return session
 

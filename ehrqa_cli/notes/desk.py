@@ -57,6 +57,25 @@ class NoteDesk:
         """The ids of the patients who have notes, ascending."""
         return self.finder.store.patients()
 
+    def has(self, patient_id: int) -> bool:
+        """Are there notes of this patient?"""
+        found = self.finder.store.query(
+            "SELECT 1 FROM note WHERE patient_id = ? LIMIT 1", (patient_id,)
+        )
+        return bool(found)
+
+    def fingerprint(self) -> str:
+        """Of all notes: changes when one of them does."""
+        return self.finder.store.fingerprint()
+
+    def provenance(self) -> Mapping[str, str]:
+        """The reader's, enough to repeat the answer."""
+        return self.reader.provenance()
+
+    def cancel(self) -> None:
+        """End the running ``answer`` from another thread; it raises Cancelled there."""
+        self.reader.cancel()
+
     def lines(
         self, question: str, patient_id: int, choices: Mapping[str, str] | None = None
     ) -> list[FoundLine]:

@@ -54,7 +54,7 @@ def test_every_step_is_timed_and_told() -> None:
     seen: list[str] = []
     answer = ask(ASKED, session(LAST), lambda name, _what: seen.append(name))
     steps = [k for k in answer.timings if k != "total"]
-    assert steps[0] == "link" and steps[-1] == "tell"
+    assert steps[:2] == ["choose", "link"] and steps[-1] == "tell"
     assert [s for s in seen if s.endswith(".done")] == [f"{s}.done" for s in steps]
     assert seen.count("token") == len(LAST.tokens)
     assert answer.timings["total"] == pytest.approx(sum(answer.timings[s] for s in steps))
@@ -131,8 +131,14 @@ def test_zero_and_no_are_answers(query: str, value: int, word: str) -> None:
 
 
 def test_forced_scope_without_a_reader_declines() -> None:
+    answer = ask(ASKED, session(LAST, scope=Scope.IMAGE))
+    assert answer.reason_kind == "out_of_scope" and answer.scope is Scope.IMAGE
+
+
+def test_forced_scope_without_notes_declines() -> None:
     answer = ask(ASKED, session(LAST, scope=Scope.NOTE))
-    assert answer.reason_kind == "out_of_scope" and answer.scope is Scope.NOTE
+    assert answer.reason_kind == "no_notes" and answer.scope is Scope.NOTE
+    assert answer.reason_public == "not_in_database" and "notes import" in answer.text
 
 
 def test_ignored_reasons_are_noted() -> None:
