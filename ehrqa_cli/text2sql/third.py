@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ehrqa_cli import neuralsql
+from ehrqa_cli.chat import Transcript, Writer
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Row
@@ -26,7 +27,6 @@ MODEL = "qwen2.5-coder-1.5b"
 CONTEXT = 4096
 MOST_TOKENS = 260
 MOST_EXAMPLES = 1800  # characters of SQL of one example; longer ones teach little
-_BATCH = 512
 _DECLINED = "ABSTAIN"
 _PLACEHOLDER = re.compile(r"((?:<[a-z_]+>)+)#\d+|<no(?:pat|study)>")
 _INTRO = """\
@@ -60,18 +60,6 @@ class Near(Protocol):
     def form(self) -> str: ...
 
 
-class Writer(Protocol):
-    """What is needed of ehrqa_cli.llama.Llama; tests give a fake."""
-
-    @property
-    def special(self) -> Mapping[str, int]: ...
-    def tokenize(self, text: str) -> list[int]: ...
-    def truncate(self, length: int) -> None: ...
-    def text_of(self, ids: Sequence[int]) -> str: ...
-    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> Sequence[object]: ...
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class Opinion:
     """``sql`` None: it declined. ``rows`` None: no answer, because it declined or failed."""
@@ -85,10 +73,9 @@ class ThirdOpinion:
 
     def __init__(self, writer: Writer, told: Mapping[str, str], examples: int = 5) -> None:
         self.examples = examples
-        self._writer = writer
-        self._told = dict(told)
-        self._read: list[int] = []  # the tokens that the model holds
         self._cancel = threading.Event()
+        self._model = Transcript(writer, self._cancel)
+        self._told = dict(told)
 
     @classmethod
     def pulled(cls, threads: int = 2) -> ThirdOpinion:
@@ -133,23 +120,10 @@ class ThirdOpinion:
             return Opinion(sql, None)
         return Opinion(sql, result.rows)
 
-    def write(self, parts: Sequence[str]) -> str:
+    def write(self, parts: tuple[str, str]) -> str:
         """The model's answer to (system, user) messages, greedy, to the end or MOST_TOKENS."""
-        import numpy as np
-
-        ids = self._chat(parts)
-        logits = self._continue(ids)
-        end = self._writer.special["<|im_end|>"]
-        out: list[int] = []
-        while len(out) < MOST_TOKENS:
-            if self._cancel.is_set():
-                raise Cancelled("cancelled", "")
-            token = int(np.argmax(np.asarray(logits)))
-            if token == end:
-                break
-            out.append(token)
-            logits = self._continue([token], after=len(ids) + len(out) - 1)
-        return self._writer.text_of(out)
+        logits = self._model.read(self._model.chat(*parts))
+        return self._model.write(logits, MOST_TOKENS)
 
     def cancel(self) -> None:
         """End the running ``answer`` before its next token."""
@@ -161,40 +135,7 @@ class ThirdOpinion:
 
     def close(self) -> None:
         """Free the model."""
-        self._writer.close()
-
-    def _chat(self, parts: Sequence[str]) -> list[int]:
-        """Token ids in the model's own chat format; the answer is begun for it."""
-        start, end = (self._writer.special[f"<|im_{x}|>"] for x in ("start", "end"))
-        newline = self._writer.tokenize("\n")
-        ids: list[int] = []
-        for role, text in zip(("system", "user"), parts, strict=True):
-            ids += [start, *self._writer.tokenize(f"{role}\n{text}"), end, *newline]
-        return [*ids, start, *self._writer.tokenize("assistant\n")]
-
-    def _continue(self, ids: Sequence[int], after: int | None = None) -> object:
-        """Logits after ``ids``; what the model holds of the same beginning is not read again."""
-        if after is None:
-            same = 0
-            while same < min(len(self._read), len(ids) - 1) and self._read[same] == ids[same]:
-                same += 1
-            self._writer.truncate(same)
-            self._read = self._read[:same]
-            ids, after = ids[same:], same
-        last: object = None
-        for start in range(0, len(ids), _BATCH):
-            if self._cancel.is_set():
-                raise Cancelled("cancelled", "")
-            part = ids[start : start + _BATCH]
-            final = start + len(part) == len(ids)
-            entries = [
-                (token, after + start + i, 0, final and i == len(part) - 1)
-                for i, token in enumerate(part)
-            ]
-            found = self._writer.decode(entries)
-            self._read += part
-            last = found[0] if final else last
-        return last
+        self._model.writer.close()
 
 
 def prompt(

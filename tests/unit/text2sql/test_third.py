@@ -12,6 +12,7 @@ import pytest
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, ModelError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Result
+from ehrqa_cli.llama import Frame
 from ehrqa_cli.text2sql import third
 from ehrqa_cli.text2sql.third import ThirdOpinion, prompt, read_sql, with_values
 
@@ -39,13 +40,17 @@ NEAR = (
 class Says:
     """A writer of one token a character; it says ``text``, then ends."""
 
-    special: ClassVar[dict[str, int]] = {"<|im_start|>": 0, "<|im_end|>": 1}
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.held: list[int] = []
         self.read: list[int] = []
         self.said = 0
+
+    def frame(self) -> Frame:
+        return Frame((0,), (1, 0), (1, 0))
+
+    def is_end(self, token: int) -> bool:
+        return token == 1
 
     def tokenize(self, text: str) -> list[int]:
         return [ord(c) % 900 + 2 for c in text]
