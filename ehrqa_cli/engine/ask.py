@@ -89,11 +89,13 @@ def advance(draft: Draft, before: Step | None = None) -> None:
 
 
 def decline(draft: Draft, reason: Reason) -> None:
-    """The step after a reason to withhold the answer: the notes may say what the tables do not."""
-    if note_path.instead(draft, reason):
-        draft.steps = list(STEPS_OF_NOTE)
+    """Turn to the other reader, who may know; else withhold the answer and say why."""
+    other = note_path.instead(draft, reason)
+    if other is not None:
+        draft.try_other(reason)
+        draft.steps = list(STEPS_OF_NOTE if other is Scope.NOTE else STEPS)
         return
-    draft.reason = reason
+    draft.settle(reason)
     draft.steps = [] if draft.told is not None else [console]
 
 

@@ -24,6 +24,7 @@ from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.confidence import Reason, Thresholds
 from ehrqa_cli.engine.lexicon import Unused
 from ehrqa_cli.engine.note_path import cited
+from ehrqa_cli.engine.note_route import Decision
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.route import Route
@@ -39,6 +40,15 @@ OnEvent = Callable[[str, Any], None]
 
 # Reads and fills the draft; a Reason withholds the answer.
 Step = Callable[["Draft"], Reason | None]
+
+
+@dataclass(frozen=True)
+class Declined:
+    """What the first of two readers left behind when it declined."""
+
+    reason: Reason
+    route: Route | None
+    note: NoteAnswer | None
 
 
 @dataclass
@@ -70,10 +80,25 @@ class Draft:
     third_sql: str | None = None
     one: OneStudy | None = None
     patient: Patient | None = None
+    decision: Decision | None = None
+    declined: Declined | None = None
     note: NoteAnswer | None = None
     evidence: tuple[dict[str, Any], ...] = ()
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+
+    def try_other(self, reason: Reason) -> None:
+        """Make room for a second reader, after the first has declined for ``reason``."""
+        self.declined = Declined(reason, self.route, self.note)
+        self.note, self.evidence = None, ()
+
+    def settle(self, reason: Reason) -> None:
+        """Decline for ``reason``, or as the first reader did where there were two."""
+        first = self.declined
+        if first is None:
+            self.reason = reason
+        else:
+            self.reason, self.route, self.note = first.reason, first.route, first.note
 
     @property
     def thresholds(self) -> Thresholds:
@@ -106,7 +131,8 @@ def answer_of(draft: Draft) -> Answer:
             choice=draft.note.choice,
             confidence=draft.note.confidence,
             evidence=draft.evidence,
-            **_common(draft),
+            # A query that was tried first and declined is no part of this answer.
+            **{**_common(draft), **dict.fromkeys(_QUERY)},
         )
     assert draft.result is not None
     return Answer(
@@ -122,6 +148,9 @@ def answer_of(draft: Draft) -> Answer:
         evidence=draft.evidence,
         **_common(draft),
     )
+
+
+_QUERY = ("logical_form", "description", "neuralsql", "executed_sql")
 
 
 def _sure(draft: Draft) -> float | None:
@@ -175,8 +204,14 @@ def _provenance(draft: Draft) -> dict[str, Any]:
         "database": None,
         "versions": session.versions,
     }
-    for name, key in (("model", "text2sql"), ("second", "second"), ("third", "third")):
-        if opened.get(name) is not None:
+    # By what this question needed, not by what is open: alone or in a batch, the same bytes.
+    taken = (
+        ("model", "text2sql", draft.query is not None),
+        ("second", "second", "consult" in draft.timings),
+        ("third", "third", "compare_answers" in draft.timings),
+    )
+    for name, key, used in taken:
+        if used and opened.get(name) is not None:
             out["models"][key] = dict(opened[name].provenance())
     if draft.done is not None and draft.done.steps and session.graphs is not None:
         out["models"]["images"] = dict(session.graphs.provenance())
@@ -189,6 +224,6 @@ def _provenance(draft: Draft) -> dict[str, Any]:
         # A damaged file is what a failed answer reports; its provenance must not fail again.
         with contextlib.suppress(EhrqaError):
             out["database"] = session.database.fingerprint()
-    if "thresholds" in opened:
+    if "thresholds" in opened and (draft.query is not None or draft.note is None):
         out["thresholds"] = {"from": session.thresholds_from, **draft.thresholds.told()}
     return out

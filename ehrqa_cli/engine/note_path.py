@@ -8,6 +8,7 @@ from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.contracts.types import PatientScope, Scope
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.engine.note_route import Decision, choose
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.whose import Patient, whose
 
@@ -39,21 +40,50 @@ def in_tables(draft: Draft, patient: int) -> bool:
 
 
 def wanted(draft: Draft) -> bool:
-    """Shall the notes be read, rather than the tables or images asked?"""
-    return draft.session.scope is Scope.NOTE
+    """Shall the notes be read first, rather than the tables or images asked?"""
+    return _decide(draft).scope is Scope.NOTE
 
 
-def instead(draft: Draft, reason: Reason) -> bool:
-    """The tables decline for ``reason``: shall the notes be tried?"""
-    return False
+def instead(draft: Draft, reason: Reason) -> Scope | None:
+    """The notes, or the tables, decline for ``reason``: which reader shall be tried now, if any?"""
+    first = draft.decision
+    if first is None or not first.other or draft.declined is not None:
+        return None
+    if first.scope is Scope.NOTE:
+        return Scope.TABLE if reason.kind == "not_in_notes" else None
+    sure = confidence.probability(draft.scores, draft.thresholds)
+    risk = None if sure is None else 1.0 - sure
+    return Scope.NOTE if _decide(draft, reason.kind, risk).scope is Scope.NOTE else None
+
+
+def _decide(draft: Draft, declined: str | None = None, risk: float | None = None) -> Decision:
+    """The routing decision, kept in the draft with the text's score."""
+    session, patient = draft.session, draft.patient
+    here, known = (patient.in_notes, patient.in_tables) if patient else (False, False)
+    if here and known and "note_score" not in draft.scores:
+        draft.scores["note_score"] = session.note_router.note_score(
+            draft.question.text, draft.linked
+        )
+    draft.decision = choose(
+        draft.scores.get("note_score", 0.0),
+        has_notes=here,
+        in_tables=known,
+        table_reason=declined,
+        table_risk=risk,
+        forced=session.scope,
+    )
+    if draft.decision.scope is Scope.NOTE:
+        scope = PatientScope.SINGLE if patient else PatientScope.NONE
+        draft.route = Route(Scope.NOTE, scope, draft.decision.reason)
+    return draft.decision
 
 
 def find_notes(draft: Draft) -> Reason | None:
     """Are there notes, and of the one patient that the question is about?"""
     patient = draft.patient
-    single = PatientScope.SINGLE if patient is not None else PatientScope.NONE
     if draft.route is None:
-        draft.route = Route(Scope.NOTE, single, "the scope was given")
+        scope = PatientScope.SINGLE if patient else PatientScope.NONE
+        draft.route = Route(Scope.NOTE, scope, "there are notes here and no tables")
     return confidence.of_notes(
         draft.session.notes is not None,
         patient.patient_id if patient else None,

@@ -21,6 +21,7 @@ from ehrqa_cli.engine.confidence import Thresholds, goal_key
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.images import ImageReader
+    from ehrqa_cli.engine.note_route import NoteRouter
     from ehrqa_cli.engine.reasons import ReasonModel
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
@@ -185,6 +186,13 @@ class Session:
         if self.db is None or not notes_path(self.db).is_file():
             return None
         return NoteDesk.open(self.db, self.reader)
+
+    @cached_property
+    def note_router(self) -> NoteRouter:
+        """What tells a question about notes by its words. Raises ModelError."""
+        from ehrqa_cli.engine.note_route import NoteRouter
+
+        return NoteRouter.load()
 
     @property
     def only_notes(self) -> bool:
