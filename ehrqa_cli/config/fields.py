@@ -1,0 +1,183 @@
+"""What can be set, and what is a right value of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.config.document import APP, Keys
+from ehrqa_cli.contracts.errors import UsageError
+
+_ON = ("1", "true", "yes", "on")
+_OFF = ("0", "false", "no", "off")
+_CARDS = (".json", ".onnx")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user has set; None means the default. `FIELDS` says what each is."""
+
+    profile: str | None = None
+    db: Path | None = None
+    model: str = "local"
+    models: Path | None = None
+    images: Path | None = None
+    scene_graphs: Path | None = None
+    vision: str | None = None
+    reader: str = "embedded"
+    as_of: str | None = None
+    goal: str | None = None
+    thresholds: Path | None = None
+    log: bool = True
+    log_file: Path | None = None
+    theme: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def models_dir(self) -> Path:
+        """The folder of pulled models; it may not exist yet."""
+        import platformdirs
+
+        return self.models or Path(platformdirs.user_data_dir(APP, appauthor=False)) / "models"
+
+    def log_path(self) -> Path:
+        """The answer log's file; it may not exist yet."""
+        import platformdirs
+
+        state = Path(platformdirs.user_state_dir(APP, appauthor=False))
+        return self.log_file or state / "answers.db"
+
+
+class Kind(Enum):
+    """What a value is, in words for the user."""
+
+    TEXT = "text in quotes"
+    PATH = "a path in quotes"
+    CARD = "a name or a path in quotes"
+    TIME = "a time"
+    SWITCH = "true or false"
+    KEYS = "a table of keys"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting: its name in `Settings`, its example in TOML, and whose table it stands in."""
+
+    name: str
+    kind: Kind
+    example: str
+    about: str
+    table: Keys = ()
+
+    @property
+    def path(self) -> Keys:
+        """Its keys in the file."""
+        return (*self.table, self.name)
+
+    @property
+    def key(self) -> str:
+        """As it is called in messages."""
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str | None:
+        """Its environment variable; a table has none."""
+        return None if self.kind is Kind.KEYS else f"EHRQA_{self.name.upper()}"
+
+
+# In the order in which they are shown.
+FIELDS = (
+    Field("db", Kind.PATH, '"/data/ehr.sqlite"', "the database of commands without --db"),
+    Field("images", Kind.PATH, '"/data/mimic-cxr"', "the folder of chest X-rays"),
+    Field("scene_graphs", Kind.PATH, '"/data/labels"', "labels to read in place of the X-rays"),
+    Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
+    Field("models", Kind.PATH, '"/data/models"', "where pulled models are kept"),
+    Field("vision", Kind.CARD, '"vision"', "what reads X-rays: a model's name, or its card.json"),
+    Field("reader", Kind.TEXT, '"embedded"', "what reads clinical notes, by its plugin's name"),
+    Field("as_of", Kind.TIME, '"2100-12-31 23:59:00"', 'what "now" means in a question'),
+    Field("goal", Kind.TEXT, '"penalty=10"', "what to weigh: penalty=N or precision=P"),
+    Field("thresholds", Kind.PATH, '"thresholds.json"', "the file to decide by how sure to be"),
+    Field("log", Kind.SWITCH, "true", "whether answers are kept in the answer log"),
+    Field("log_file", Kind.PATH, '"/data/answers.db"', "where the answer log is"),
+    Field("theme", Kind.TEXT, '"nord"', "the colours of the chat", ("chat",)),
+    Field("keys", Kind.KEYS, '{ cancel = "ctrl+x" }', "keys of the chat: action = key", ("chat",)),
+)
+CHAT = "chat"
+PROFILE, PROFILES = "profile", "profiles"
+
+
+def from_toml(of: Field, value: Any, folder: Path) -> Any:
+    """A value of the file; paths are relative to ``folder``, which the file is in.
+
+    Raises UsageError, without the place.
+    """
+    if of.kind is Kind.SWITCH:
+        if isinstance(value, bool):
+            return value
+        raise _wrong(of, value)
+    if of.kind is Kind.KEYS:
+        return _keys(of, value)
+    if of.kind is Kind.TIME and isinstance(value, date):  # TOML has times of its own
+        return value.strftime("%Y-%m-%d %H:%M:%S" if isinstance(value, datetime) else "%Y-%m-%d")
+    if not isinstance(value, str):
+        raise _wrong(of, value)
+    return from_text(of, value, folder)
+
+
+def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
+    """A value of a variable or a flag, or a text of the file. Raises UsageError."""
+    if of.kind is Kind.SWITCH:
+        if text.lower() in _ON + _OFF:
+            return text.lower() in _ON
+        raise UsageError(f"{of.key} must be on or off", f"set {of.variable}=off")
+    if not text.strip() or any(ord(char) < 32 for char in text):
+        raise UsageError(f"{of.key} is empty or has control characters", f"write {_line(of)}")
+    if of.kind is Kind.PATH:
+        return _path(of, text, folder)
+    if of.kind is Kind.CARD and (Path(text).name != text or Path(text).suffix in _CARDS):
+        return str(_path(of, text, folder))
+    return text
+
+
+def _path(of: Field, text: str, folder: Path | None) -> Path:
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError:
+        raise UsageError(f"{of.key}: there is no such home folder", "write the path out") from None
+    return path if folder is None else folder / path
+
+
+def _keys(of: Field, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise _wrong(of, value)
+    for action, key in value.items():
+        if not isinstance(key, str) or not key.strip():
+            hint = f'write {action} = "ctrl+x"'
+            raise UsageError(f"{of.key}.{action} must be text, not {kind_of(key)}", hint)
+    return dict(value)
+
+
+def _wrong(of: Field, value: Any) -> UsageError:
+    return UsageError(
+        f"{of.key} must be {of.kind.value}, not {kind_of(value)}", f"write {_line(of)}"
+    )
+
+
+def _line(of: Field) -> str:
+    return f"{of.key} = {of.example}"
+
+
+def kind_of(value: Any) -> str:
+    """What a TOML value is, in words. Not the value: a line that is wrong may hold anything."""
+    kinds: tuple[tuple[type, str], ...] = (
+        (bool, "true or false"),
+        (int, "a number"),
+        (float, "a number"),
+        (str, "text"),
+        (list, "a list"),
+        (dict, "a table"),
+    )
+    return next((words for kind, words in kinds if isinstance(value, kind)), "a time")
