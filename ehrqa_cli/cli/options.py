@@ -156,7 +156,7 @@ def image_folders(db: Path | None, given: Path | None) -> tuple[Path, ...]:
 
 def _registered(db: Path | None) -> tuple[Path, ...]:
     """The folders that ``ehrqa images add`` wrote into the database."""
-    if db is None:
+    if db is None or not db.exists():  # a database that is missing is the engine's to tell
         return ()
     from ehrqa_cli.vqa.register import image_roots
 
