@@ -96,9 +96,12 @@ def packages() -> Iterator[Finding]:
 
 def settings() -> Iterator[Finding]:
     """The settings file and variables."""
-    config.load()
-    path = config.settings_file()
-    yield Finding("settings", OK, f"{path}" if path.is_file() else f"none ({path})")
+    resolved = config.resolve()
+    told = [str(resolved.path) if resolved.written.document else f"none ({resolved.path})"]
+    if profile := resolved.settings.profile:
+        told.append(f"profile {profile}")
+    told += [found.where for found in resolved.found.values() if found.layer == "variable"]
+    yield Finding("settings", OK, ", ".join(told))
 
 
 def plugins() -> Iterator[Finding]:

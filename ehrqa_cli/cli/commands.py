@@ -10,6 +10,7 @@ from __future__ import annotations
 # name -> (module, attribute, what it does). In the order of the help page.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "ask": ("ask", "ask", "Answer one question about the EHR."),
+    "chat": ("ehrqa_cli.tui.command", "chat", "Talk with the EHR in the terminal."),
     "batch": ("batch", "batch", "Answer a file of questions (JSON Lines)."),
     "calibrate": ("calibrate", "calibrate", "Choose on your own questions how sure to be."),
     "sql": ("sql", "sql", "Run a SELECT of your own, under the same guard and limits."),
@@ -21,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "models": ("models", "models", "List, pull and verify model files."),
     "eval": ("evaluation", "evaluation", "Measure ehrqa on a benchmark."),
     "doctor": ("doctor", "doctor", "Check the installation and say how to mend it."),
+    "config": ("config", "config", "Show, write and check the settings and their profiles."),
     "log": ("log", "log", "Find or purge the answer log."),
     "demo": ("demo", "demo", "Ask the demo EHR a handful of questions."),
     "completion": ("completion", "completion", "Print a shell completion script."),
@@ -37,8 +39,9 @@ Commands:
 
 _TAIL = """
 Options:
-  --version   Show the version.
-  -h, --help  Show this help; `ehrqa COMMAND --help` shows a command's.
+  --profile NAME  Use this profile of the settings file.
+  --version       Show the version.
+  -h, --help      Show this help; `ehrqa COMMAND --help` shows a command's.
 
 Examples:
   ehrqa db demo --out demo.sqlite

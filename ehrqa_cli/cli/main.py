@@ -32,7 +32,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(import_module(f"ehrqa_cli.cli.{module}"), attribute)
+        # A whole name is of a module above this room, which may be loaded but not imported.
+        path = module if "." in module else f"ehrqa_cli.cli.{module}"
+        command = getattr(import_module(path), attribute)
         assert isinstance(command, click.Command)
         return command
 
@@ -57,8 +59,16 @@ def _unknown(name: str) -> NoReturn:
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ehrqa", message="%(prog)s %(version)s")
-def root() -> None:
+@click.option("--profile", metavar="NAME", help="Use this profile of the settings file.")
+@click.pass_context
+def root(context: click.Context, profile: str | None) -> None:
     """Answer questions about a local copy of an EHR, on this machine, and show why."""
+    if profile is not None:
+        from ehrqa_cli.cli import profile as profiles
+
+        profiles.choose(context, profile)
+        if context.invoked_subcommand != "config":  # which tells what is wrong by itself
+            profiles.check(profile)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from ehrqa_cli.cli import diagnostics
 from ehrqa_cli.cli.options import (
     database_path,
     images_option,
+    labels,
     read_graphs,
     scene_graphs_option,
     vision_option,
@@ -58,7 +59,8 @@ def neuralsql(
     from ehrqa_cli.neuralsql import execute
 
     db = database_path(flags["db"])
-    graphs = read_graphs(scene_graphs, db=db, images=images, vision=vision)
+    folder = labels(scene_graphs, images, vision)
+    graphs = read_graphs(folder, db=db, images=images, vision=vision)
 
     def run(text: str, database: Database, as_of: str, limits: Limits) -> Result:
         done = execute(text, database, as_of=as_of, limits=limits, graphs=graphs)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ehrqa_cli.cli.profile import profile_option
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Scope
 
 if TYPE_CHECKING:
-    from ehrqa_cli.config import Settings
+    from ehrqa_cli.config import Resolved, Settings
     from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
     from ehrqa_cli.engine import Mode, Session
     from ehrqa_cli.vqa import Vqa
@@ -24,12 +25,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
 
-db_option = click.option(
+_db_option = click.option(
     "--db",
     type=FILE,
     metavar="FILE",
     help="The EHR's SQLite file [default: EHRQA_DB, or db in the settings file].",
 )
+
+
+def db_option(command: Command) -> Command:
+    """Add ``--db``, and ``--profile``, which may name the database instead."""
+    return _db_option(profile_option(command))
+
+
 as_of_option = click.option(
     "--as-of",
     metavar="TIME",
@@ -267,27 +275,61 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
     """Take the options of `answer_options` out of ``flags``. Raises UsageError."""
     from ehrqa_cli import config
     from ehrqa_cli.engine import Mode
+    from ehrqa_cli.engine.confidence import Thresholds, goal_key
+    from ehrqa_cli.engine.session import check_time
 
-    settings = config.load()
+    resolved = config.resolve()
+    settings = resolved.settings
     scope = flags.pop("scope")
     fast, careful = flags.pop("fast"), flags.pop("careful")
     if fast and careful:
         raise UsageError("--fast and --careful exclude each other", "leave one of them out")
+    images, vision = flags.pop("images"), flags.pop("vision")
     return AnswerOptions(
         db=database_path(flags.pop("db"), settings),
-        as_of=flags.pop("as_of"),
+        as_of=_or_set(flags.pop("as_of"), resolved, "as_of", check_time),
         patient=flags.pop("patient"),
         scope=Scope(scope) if scope else None,
         model=flags.pop("model") or settings.model,
         log=settings.log and not flags.pop("no_log"),
         mode=Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
-        goal=flags.pop("goal"),
-        thresholds=flags.pop("thresholds"),
-        scene_graphs=flags.pop("scene_graphs"),
-        images=flags.pop("images"),
-        vision=flags.pop("vision"),
+        goal=_or_set(flags.pop("goal"), resolved, "goal", goal_key),
+        thresholds=_or_set(flags.pop("thresholds"), resolved, "thresholds", Thresholds.load),
+        scene_graphs=labels(flags.pop("scene_graphs"), images, vision),
+        images=images,
+        vision=vision,
         reader=flags.pop("reader") or settings.reader,
     )
+
+
+def _or_set(given: Any, resolved: Resolved, name: str, check: Callable[[Any], object]) -> Any:
+    """A flag, else the setting of its name; an error in that names the line it is on."""
+    value = getattr(resolved.settings, name)
+    if given is not None or value is None:
+        return given
+    try:
+        check(value)
+    except UsageError as error:
+        raise resolved.blame(name, error) from None
+    return value
+
+
+def time_given(given: str | None) -> str | None:
+    """The time of --as-of or of the settings, checked; None without one. Raises UsageError."""
+    from ehrqa_cli import config
+    from ehrqa_cli.engine.session import check_time
+
+    time: str | None = _or_set(given, config.resolve(), "as_of", check_time)
+    return None if time is None else check_time(time)
+
+
+def labels(given: Path | None, images: Path | None, vision: str | None) -> Path | None:
+    """The folder of --scene-graphs or of the settings; no settings where a flag names images."""
+    from ehrqa_cli import config
+
+    if given is not None or images is not None or vision is not None:
+        return given
+    return config.load().scene_graphs
 
 
 def database_path(given: Path | None, settings: Settings | None = None) -> Path:

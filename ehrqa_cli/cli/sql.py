@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 import click
 
 from ehrqa_cli.cli import output
-from ehrqa_cli.cli.options import as_of_option, database_path, db_option, json_option, open_database
+from ehrqa_cli.cli.options import (
+    as_of_option,
+    database_path,
+    db_option,
+    json_option,
+    open_database,
+    time_given,
+)
 from ehrqa_cli.contracts.errors import LimitExceeded, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
@@ -76,12 +83,10 @@ def run_query(
     query: str, flags: dict[str, Any], run: Callable[[str, Database, str, Limits], Result]
 ) -> int:
     """Read, run and print a query. Raises LimitExceeded when there are too many rows."""
-    from ehrqa_cli.engine.session import check_time
-
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError("the query is empty", 'write for example "SELECT count(*) FROM patients"')
-    given = check_time(flags["as_of"]) if flags["as_of"] else None
+    given = time_given(flags["as_of"])
     limits = Limits(seconds=flags["seconds"], rows=flags["rows"])
     path: Path = database_path(flags["db"])
     database = open_database(path)

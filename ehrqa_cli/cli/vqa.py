@@ -16,6 +16,7 @@ from ehrqa_cli.cli.options import (
     db_option,
     images_option,
     json_option,
+    labels,
     open_database,
     read_graphs,
     scene_graphs_option,
@@ -84,7 +85,8 @@ def vqa(
     """
     image, question = _words(words)
     asked = Question(text=check_text(question), study_id=study)
-    flags = Flags(study, db, scene_graphs, images, vision, overlay)
+    folder = scene_graphs if image else labels(scene_graphs, images, vision)
+    flags = Flags(study, db, folder, images, vision, overlay)
     try:
         of_file = image is not None and scene_graphs is None
         answer = (

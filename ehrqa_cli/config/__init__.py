@@ -11,17 +11,19 @@ profile wins over what stands outside profiles. `fields.FIELDS` lists every sett
 """
 
 from ehrqa_cli.config.document import settings_file
-from ehrqa_cli.config.fields import FIELDS, Settings
-from ehrqa_cli.config.layers import Resolved, load, problems, resolve, written
+from ehrqa_cli.config.fields import FIELDS, Field, Settings
+from ehrqa_cli.config.layers import Resolved, every, load, problems, resolve, written
 from ehrqa_cli.config.reading import Found, Problem, Written
 
 __all__ = [
     "FIELDS",
+    "Field",
     "Found",
     "Problem",
     "Resolved",
     "Settings",
     "Written",
+    "every",
     "load",
     "problems",
     "resolve",

@@ -14,7 +14,7 @@ from ehrqa_cli.contracts.errors import UsageError
 
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
-_CARDS = (".json", ".onnx")
+_FILES = (".json", ".onnx", ".gguf")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Kind(Enum):
 
     TEXT = "text in quotes"
     PATH = "a path in quotes"
-    CARD = "a name or a path in quotes"
+    NAME = "a name or a path in quotes"
     TIME = "a time"
     SWITCH = "true or false"
     KEYS = "a table of keys"
@@ -95,8 +95,8 @@ FIELDS = (
     Field("scene_graphs", Kind.PATH, '"/data/labels"', "labels to read in place of the X-rays"),
     Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
     Field("models", Kind.PATH, '"/data/models"', "where pulled models are kept"),
-    Field("vision", Kind.CARD, '"vision"', "what reads X-rays: a model's name, or its card.json"),
-    Field("reader", Kind.TEXT, '"embedded"', "what reads clinical notes, by its plugin's name"),
+    Field("vision", Kind.NAME, '"vision"', "what reads X-rays: a model's name, or its card.json"),
+    Field("reader", Kind.NAME, '"embedded"', "what reads notes: a plugin, a pulled model, a .gguf"),
     Field("as_of", Kind.TIME, '"2100-12-31 23:59:00"', 'what "now" means in a question'),
     Field("goal", Kind.TEXT, '"penalty=10"', "what to weigh: penalty=N or precision=P"),
     Field("thresholds", Kind.PATH, '"thresholds.json"', "the file to decide by how sure to be"),
@@ -137,7 +137,7 @@ def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
         raise UsageError(f"{of.key} is empty or has control characters", f"write {_line(of)}")
     if of.kind is Kind.PATH:
         return _path(of, text, folder)
-    if of.kind is Kind.CARD and (Path(text).name != text or Path(text).suffix in _CARDS):
+    if of.kind is Kind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):
         return str(_path(of, text, folder))
     return text
 

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from ehrqa_cli.config.document import read, settings_file
 from ehrqa_cli.config.fields import FIELDS, PROFILE, Settings, from_text
-from ehrqa_cli.config.reading import FLAG, VARIABLE, Found, Problem, Written, near, read_tables
+from ehrqa_cli.config.reading import (
+    FLAG,
+    LAYERS,
+    VARIABLE,
+    Found,
+    Problem,
+    Written,
+    near,
+    read_tables,
+)
 from ehrqa_cli.contracts.errors import UsageError
 
 _PROFILE_VARIABLE = "EHRQA_PROFILE"
@@ -53,15 +62,26 @@ def resolve(
     wrote = written(env)
     if wrote.problems:
         raise _first(wrote.problems)
-    found = {name: Found(value) for name, value in vars(Settings()).items()}
-    found |= wrote.tables[None]
-    given = dict(_variables(env)) | dict(_flags(flags or {}))
-    chosen = given.get(PROFILE, found[PROFILE])
-    if chosen.value is not None:
-        if problem := _unknown_profile(chosen, wrote, settings_file(env)):
-            raise problem.error()
-        found |= wrote.tables[chosen.value]
-    return Resolved(settings_file(env), wrote, found | given)
+    given, wrong = _variables(env)
+    if wrong:
+        raise wrong[0].error()
+    given |= _flags(flags or {})
+    chosen = given.get(PROFILE) or wrote.tables[None].get(PROFILE)
+    if chosen and (problem := _unknown_profile(chosen, wrote, settings_file(env))):
+        raise problem.error()
+    return _merged(settings_file(env), wrote, given, chosen.value if chosen else None)
+
+
+def every(environ: Mapping[str, str] | None = None) -> Iterator[Resolved]:
+    """The settings outside profiles, then as each profile has them; what is wrong is left out.
+
+    Raises UsageError where the file cannot be read or is not TOML.
+    """
+    env = os.environ if environ is None else environ
+    wrote = written(env)
+    given, _ = _variables(env)
+    for name in wrote.tables:
+        yield _merged(settings_file(env), wrote, given, name)
 
 
 def written(environ: Mapping[str, str] | None = None) -> Written:
@@ -84,18 +104,23 @@ def problems(environ: Mapping[str, str] | None = None) -> list[Problem]:
         wrote = written(env)
     except UsageError as error:
         return [Problem("", error.message, error.hint)]
-    found = [*wrote.problems, *_odd_variables(env)]
-    chosen = wrote.tables[None].get(PROFILE)
-    for variable in _VARIABLES.values():
-        try:
-            given = dict(_variables({variable: env.get(variable, "")}))
-        except UsageError as error:
-            found.append(Problem("", error.message, error.hint))
-        else:
-            chosen = given.get(PROFILE, chosen)
+    given, wrong = _variables(env)
+    found = [*wrote.problems, *_odd_variables(env), *wrong]
+    chosen = given.get(PROFILE) or wrote.tables[None].get(PROFILE)
     if chosen and (problem := _unknown_profile(chosen, wrote, settings_file(env))):
         found.append(problem)
     return found
+
+
+def _merged(
+    path: Path, wrote: Written, given: Mapping[str, Found], profile: str | None
+) -> Resolved:
+    found = {name: Found(value) for name, value in vars(Settings()).items()}
+    found = {**found, **wrote.tables[None], **wrote.tables[profile], **given}
+    # Labels stand in for images: those of a weaker layer are of other images.
+    if LAYERS.index(found["images"].layer) > LAYERS.index(found["scene_graphs"].layer):
+        found["scene_graphs"] = Found(None)
+    return Resolved(path, wrote, found)
 
 
 def _first(found: tuple[Problem, ...]) -> UsageError:
@@ -106,24 +131,32 @@ def _first(found: tuple[Problem, ...]) -> UsageError:
     return UsageError(error.message, f"{error.hint}; {more}")
 
 
-def _variables(env: Mapping[str, str]) -> Iterator[tuple[str, Found]]:
+def _variables(env: Mapping[str, str]) -> tuple[dict[str, Found], list[Problem]]:
+    found, wrong = {}, []
     for name, variable in _VARIABLES.items():
         if text := env.get(variable):
-            yield name, _given(name, text, VARIABLE, variable)
+            try:
+                found[name] = _given(name, text, VARIABLE, variable)
+            except UsageError as error:
+                wrong.append(Problem(variable, error.message, error.hint))
+    return found, wrong
 
 
-def _flags(flags: Mapping[str, str]) -> Iterator[tuple[str, Found]]:
+def _flags(flags: Mapping[str, str]) -> dict[str, Found]:
+    """Raises UsageError naming the flag."""
+    found = {}
     for name, text in flags.items():
-        yield name, _given(name, text, FLAG, f"--{name.replace('_', '-')}")
+        flag = "--no-log" if name == "log" else f"--{name.replace('_', '-')}"
+        try:
+            found[name] = _given(name, text, FLAG, flag)
+        except UsageError as error:
+            raise Problem(flag, error.message, error.hint).error() from None
+    return found
 
 
 def _given(name: str, text: str, layer: str, where: str) -> Found:
-    if name == PROFILE:
-        return Found(text, layer, where)
-    try:
-        return Found(from_text(_BY_NAME[name], text), layer, where)
-    except UsageError as error:
-        raise Problem(where, error.message, error.hint).error() from None
+    value = text if name == PROFILE else from_text(_BY_NAME[name], text)
+    return Found(value, layer, where)
 
 
 def _unknown_profile(chosen: Found, wrote: Written, path: Path) -> Problem | None:

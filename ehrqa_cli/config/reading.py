@@ -10,7 +10,8 @@ from ehrqa_cli.config.document import Document, Keys
 from ehrqa_cli.config.fields import CHAT, FIELDS, PROFILE, PROFILES, Field, from_toml, kind_of
 from ehrqa_cli.contracts.errors import UsageError
 
-DEFAULT, FILE, IN_PROFILE, VARIABLE, FLAG = "default", "file", "profile", "variable", "flag"
+LAYERS = "default", "file", "profile", "variable", "flag"  # each wins over those before it
+DEFAULT, FILE, IN_PROFILE, VARIABLE, FLAG = LAYERS
 _PLAIN = {of.name: of for of in FIELDS if not of.table}
 _OF_CHAT = {of.name: of for of in FIELDS if of.table == (CHAT,)}
 

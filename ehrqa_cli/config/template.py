@@ -49,29 +49,26 @@ def write(path: Path, *, force: bool) -> None:
 
     Raises UsageError where there is one already (unless ``force``) or it cannot be written.
     """
-    # A link to a file that is kept elsewhere stays a link.
-    real = path.resolve()
-    temporary = real.with_name(f".{real.name}.{secrets.token_hex(4)}")
+    real = path.resolve()  # a link to a file that is kept elsewhere stays a link
+    new = real.with_name(f".{real.name}.{secrets.token_hex(4)}") if force else real
     try:
         real.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        handle = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError as error:
+        if isinstance(error, FileExistsError) and real.exists():
+            hint = "edit it, or overwrite it with --force"
+            raise UsageError(f"there is a settings file already: {path}", hint) from None
+        raise _unwritable(path, error) from None
+    try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text())
-        _put(temporary, real, force)
+        os.replace(new, real)
     except OSError as error:
-        hint = "name another file in EHRQA_CONFIG"
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint) from None
-    finally:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            new.unlink()  # part of a file
+        raise _unwritable(path, error) from None
 
 
-def _put(temporary: Path, real: Path, force: bool) -> None:
-    if force:
-        os.replace(temporary, real)
-        return
-    try:
-        os.link(temporary, real)  # which, unlike a renaming, fails where there is a file
-    except FileExistsError:
-        hint = "edit it, or overwrite it with --force"
-        raise UsageError(f"there is a settings file already: {real}", hint) from None
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    hint = "name another file in EHRQA_CONFIG"
+    return UsageError(f"cannot write {path}: {error.strerror}", hint)

@@ -80,6 +80,13 @@ def test_a_profile_is_chosen_by_flag_else_variable_else_file(tmp_path: Path):
     assert chosen.found["profile"] == config.Found("mimic-demo", "flag", "--profile")
 
 
+def test_labels_give_way_to_images_of_a_stronger_layer(tmp_path: Path):
+    env = write(tmp_path, 'scene_graphs = "l"\nimages = "i"\n[profiles.a]\nimages = "x"')
+    assert config.load(env).scene_graphs == tmp_path / "l"
+    ward = config.load(env | {"EHRQA_PROFILE": "a"})
+    assert (ward.images, ward.scene_graphs) == (tmp_path / "x", None)
+
+
 def test_places_are_right_in_tables_and_after_values_of_many_lines(tmp_path: Path):
     found = config.resolve(write(tmp_path, LAYERED) | {"EHRQA_PROFILE": "ward-7"}).found
     lines = {name: value.where.rpartition(":")[2] for name, value in found.items() if value.where}
