@@ -169,17 +169,17 @@ def folders() -> Iterator[Finding]:
     else:
         yield Finding("answer log", OK, "off")
     for name, path, hint in places:
-        if _writable(path):
+        if writable(path):
             yield Finding(name, OK, str(path))
         else:
             yield Finding(name, WARN, f"{path} cannot be written", hint)
 
 
-def _writable(path: Path) -> bool:
+def writable(path: Path) -> bool:
     """Whether ``path``, or the nearest folder above it that exists, lets us write."""
     if path.exists():
         return os.access(path, os.W_OK)
-    above = next(parent for parent in path.parents if parent.exists())
+    above = next((parent for parent in path.parents if parent.exists()), path)
     return above.is_dir() and os.access(above, os.W_OK)
 
 

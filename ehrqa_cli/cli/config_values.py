@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -89,9 +88,9 @@ def _models(path: Path, _settings: Settings) -> None:
 
 
 def _log_file(path: Path, _settings: Settings) -> None:
-    above = next(parent for parent in path.absolute().parents if parent.exists())
-    place = path if path.exists() else above
-    if path.is_dir() or not os.access(place, os.W_OK):
+    from ehrqa_cli.cli.checks import writable
+
+    if path.is_dir() or not writable(path):
         raise UsageError(f"{path} cannot be written", "name another file")
 
 
