@@ -143,6 +143,7 @@ def _thresholds(path: Path, _settings: Settings) -> None:
 _CHECKS: Mapping[str, Callable[[Any, Settings], None]] = {
     "db": _database,
     "images": _folder,
+    "notes": _folder,
     "scene_graphs": _labels,
     "model": _model,
     "models": _models,

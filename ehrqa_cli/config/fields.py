@@ -28,6 +28,7 @@ class Settings:
     images: Path | None = None
     scene_graphs: Path | None = None
     vision: str | None = None
+    notes: Path | None = None
     reader: str = "embedded"
     as_of: str | None = None
     goal: str | None = None
@@ -96,6 +97,7 @@ FIELDS = (
     Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
     Field("models", Kind.PATH, '"/data/models"', "where pulled models are kept"),
     Field("vision", Kind.NAME, '"vision"', "what reads X-rays: a model's name, or its card.json"),
+    Field("notes", Kind.PATH, '"/data/notes"', "the folder of db's notes [default: beside db]"),
     Field("reader", Kind.NAME, '"embedded"', "what reads notes: a plugin, a pulled model, a .gguf"),
     Field("as_of", Kind.TIME, '"2100-12-31 23:59:00"', 'what "now" means in a question'),
     Field("goal", Kind.TEXT, '"penalty=10"', "what to weigh: penalty=N or precision=P"),

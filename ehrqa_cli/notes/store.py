@@ -21,6 +21,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.notes import Line, Note
+from ehrqa_cli.notes.place import beside
 
 SUFFIX = ".notes.sqlite"
 VERSION = "1"
@@ -50,7 +51,7 @@ _BY_TIME = "ORDER BY charttime IS NULL, charttime, note_id"
 
 def notes_path(db_path: Path) -> Path:
     """Where the notes of the EHR at ``db_path`` are kept."""
-    return db_path.with_name(db_path.name + SUFFIX)
+    return beside(db_path, SUFFIX)
 
 
 def digest(text: str) -> str:

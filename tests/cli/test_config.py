@@ -181,6 +181,7 @@ def test_validate_tells_all_problems_at_once(cli, file, ehr, monkeypatch):
         "scene_graphs = 'none'\n"
         "models = 'none/none'\n"
         "log_file = '/'\n"
+        "notes = 'none'\n"
         "[profiles.b]\n"
         "log = 'perhaps'\n"
         "db = 'config.toml'\n"
@@ -190,7 +191,7 @@ def test_validate_tells_all_problems_at_once(cli, file, ehr, monkeypatch):
     assert (ran.code, ran.err) == (1, "")
     lines = ran.out.splitlines()
     told = {line.split(": ")[0].removeprefix(f"{file}:") for line in lines}
-    wrong = {1, 3, *range(5, 15), 16, 17}
+    wrong = {1, 3, *range(5, 16), 17, 18}
     assert told == {"EHRQA_LOG", *map(str, wrong)}
     assert len(lines) == len(told)  # one line each
     by_line = {line.split(": ")[0].rpartition(":")[2]: line for line in lines}

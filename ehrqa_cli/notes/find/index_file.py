@@ -19,6 +19,7 @@ from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.notes.find.lexical import TOKENIZER
 from ehrqa_cli.notes.find.vectors import SUFFIX as VECTORS
 from ehrqa_cli.notes.find.vectors import VectorFile
+from ehrqa_cli.notes.place import beside
 
 SUFFIX = ".notes.index"
 FAISS = ".notes.faiss"
@@ -47,11 +48,6 @@ class Indexed:
     lines: int
     first_row: int | None
     passages: int | None
-
-
-def beside(db_path: Path, suffix: str) -> Path:
-    """The file of the index of the notes of ``db_path`` with this ending."""
-    return db_path.with_name(db_path.name + suffix)
 
 
 def delete(db_path: Path) -> None:
