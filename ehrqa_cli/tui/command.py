@@ -1,0 +1,65 @@
+"""``ehrqa chat``: the command. The screen is imported only when there is one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ehrqa_cli.cli.options import answer_options, open_database, read_answer_options
+
+if TYPE_CHECKING:
+    from ehrqa_cli.cli.options import AnswerOptions
+
+
+@click.command(short_help="Talk with the EHR in the terminal.")
+@answer_options
+@click.option("--plain", is_flag=True, help="Line by line: for a screen reader, or in a pipe.")
+@click.option("--theme", metavar="NAME", help="The colours [default: theme under [chat]].")
+def chat(plain: bool, theme: str | None, **flags: Any) -> int:
+    """Talk with the EHR: ask, follow up, and see the rows, notes and X-rays an answer rests on.
+
+    The question line takes questions at once; Enter sends one, Esc ends it, F1 shows the keys,
+    Ctrl-Q leaves. Conversations are kept for you alone, unless --no-log is given.
+
+    \b
+    Examples:
+      ehrqa chat --db ehr.sqlite
+      ehrqa chat --db ehr.sqlite --patient 10018081 --images xrays
+      ehrqa chat --db ehr.sqlite --plain --no-log
+    """
+    options = read_answer_options(flags)
+    if plain or not has_screen():
+        from ehrqa_cli.cli.chat_plain import plain_chat
+
+        return plain_chat(options)
+    open_database(options.db).close()  # a wrong file is said before the screen is taken
+    return run(options, theme)
+
+
+def has_screen() -> bool:
+    """Whether there is a terminal that can be drawn on."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(stream.isatty() for stream in streams) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def run(options: AnswerOptions, theme: str | None) -> int:
+    """Show the screen until the user leaves; the exit code. Raises what ended it before that."""
+    from ehrqa_cli import config
+    from ehrqa_cli.tui import graphics
+    from ehrqa_cli.tui.app import ChatApp
+    from ehrqa_cli.tui.driver import tolerate_bytes
+
+    settings = config.load()
+    tolerate_bytes()
+    graphics.look()
+    app = ChatApp(options, theme=theme or settings.theme, keys=dict(settings.keys))
+    try:
+        code = app.run()
+    finally:
+        app.work.close()
+    if app.error is not None:
+        raise app.error
+    return code or 0

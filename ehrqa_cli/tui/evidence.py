@@ -1,0 +1,80 @@
+"""The evidence side: tabs of panes, each filled when it is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.widgets import TabbedContent, TabPane
+
+from ehrqa_cli.tui.messages import Evidence, PatientRead
+from ehrqa_cli.tui.panes.image import ImagePane
+from ehrqa_cli.tui.panes.note import NotePane
+from ehrqa_cli.tui.panes.patient import PatientPane
+from ehrqa_cli.tui.panes.query import QueryPane
+from ehrqa_cli.tui.panes.rows import RowsPane
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.chat import Turn
+
+TABS = {
+    "rows": ("Rows", RowsPane),
+    "query": ("Query", QueryPane),
+    "note": ("Note", NotePane),
+    "image": ("Image", ImagePane),
+    "patient": ("Patient", PatientPane),
+}
+
+
+class EvidenceSide(TabbedContent):
+    """What the chosen answer rests on."""
+
+    BINDING_GROUP_TITLE = "Evidence"
+
+    def __init__(self) -> None:
+        super().__init__(id="evidence", initial="rows")
+        self.turn: Turn | None = None
+        self._evidence: Evidence | None = None
+        self._stale: set[str] = set()
+        for name, (title, pane) in TABS.items():
+            self.compose_add_child(TabPane(title, pane(), id=name))
+
+    def show(self, turn: Turn | None) -> None:
+        """Show a turn; its evidence comes later."""
+        self.turn, self._evidence = turn, None
+        self._stale = {"rows", "query", "note", "image"}
+        if self.active in ("note", "image") and (turn is None or not turn.answer.evidence):
+            self.active = "rows"
+        self._fill()
+
+    def fill(self, turn: Turn, evidence: Evidence) -> None:
+        """Show the evidence of a turn, unless another one was chosen since."""
+        if turn is not self.turn:
+            return
+        self._evidence = evidence
+        self._stale |= {"rows", "note", "image"}
+        if self.active in ("rows", "note", "image"):
+            self.active = "image" if evidence.images else "note" if evidence.notes else "rows"
+        self._fill()
+
+    def patient(self, read: PatientRead, as_of: str) -> None:
+        """Show the patient."""
+        self.query_one(PatientPane).show(read.summary, read.problem, as_of)
+
+    def on_tabbed_content_tab_activated(self) -> None:
+        """Fill the pane that is looked at now."""
+        self._fill()
+
+    def _fill(self) -> None:
+        if self.active not in self._stale:
+            return
+        self._stale.discard(self.active)
+        evidence = self._evidence or Evidence()
+        match self.active:
+            case "rows":
+                self.query_one(RowsPane).show(self.turn, self._evidence)
+            case "query":
+                self.query_one(QueryPane).show(self.turn)
+            case "note":
+                self.query_one(NotePane).show(evidence.notes)
+            case "image":
+                self.query_one(ImagePane).show(evidence.images)

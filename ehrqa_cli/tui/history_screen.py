@@ -1,0 +1,119 @@
+"""Conversations that were kept: search, resume, forget, purge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from ehrqa_cli.tui.show import one_line, text
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.chat import ChatInfo, Found
+    from ehrqa_cli.tui.work import Work
+
+_HELP = "Enter resumes · Del forgets one · Ctrl-X twice deletes all · Esc leaves"
+
+
+class HistoryScreen(ModalScreen[int | None]):
+    """Ends with the number of the conversation to resume, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave", id="leave_history"),
+        Binding("down", "list", "To the list", show=False),
+        Binding("delete", "forget", "Forget this conversation", show=False, id="forget"),
+        Binding("ctrl+x", "purge", "Delete all conversations", show=False, id="purge"),
+    ]
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.work = work
+        self._sure = False
+
+    def compose(self) -> ComposeResult:
+        """A line for words, what was found, and the keys."""
+        with Vertical(id="history"):
+            yield Input(placeholder="Search in your conversations", compact=True, id="words")
+            yield OptionList(id="found", markup=False)
+            yield Static(_HELP, id="history-help", markup=False)
+
+    def on_mount(self) -> None:
+        """List the latest conversations."""
+        self.query_one("#words").focus()
+        self.work.search("")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search as words are typed."""
+        self.work.search(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Enter in the line takes the first of the list."""
+        found = self.query_one(OptionList)
+        if found.option_count:
+            self.dismiss(_chat_of(found.get_option_at_index(found.highlighted or 0)))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Resume the one that was chosen."""
+        self.dismiss(_chat_of(event.option))
+
+    def listed(self, words: str, found: tuple[ChatInfo | Found, ...]) -> None:
+        """What the worker found; an answer to words typed since is not shown."""
+        if words.strip() != self.query_one(Input).value.strip():
+            return
+        shown = self.query_one(OptionList)
+        shown.clear_options()
+        for number, item in enumerate(found):
+            shown.add_option(Option(_line(item), id=f"{item.chat_id}-{number}"))
+        if found:
+            shown.highlighted = 0
+        else:
+            self._tell("nothing found" if words else "no conversations are kept")
+
+    def action_leave(self) -> None:
+        """Resume nothing."""
+        self.dismiss(None)
+
+    def action_list(self) -> None:
+        """From the line into the list."""
+        self.query_one(OptionList).focus()
+
+    def action_forget(self) -> None:
+        """Delete the conversation under the bar."""
+        shown = self.query_one(OptionList)
+        if shown.highlighted is not None:
+            self.work.forget(_chat_of(shown.get_option_at_index(shown.highlighted)))
+            self.query_one(Input).value = ""
+
+    def action_purge(self) -> None:
+        """Delete all, at the second press."""
+        if self._sure:
+            self.work.forget(None)
+            self.query_one(Input).value = ""
+        self._sure = not self._sure
+        self._tell("Ctrl-X again deletes all conversations" if self._sure else "all are deleted")
+
+    def _tell(self, what: str) -> None:
+        self.query_one("#history-help", Static).update(f"{what} · {_HELP}")
+
+
+def _chat_of(option: Option) -> int:
+    return int((option.id or "0").partition("-")[0])
+
+
+def _line(item: ChatInfo | Found) -> Text:
+    turns = getattr(item, "turns", None)
+    if turns is None:
+        found: Found = item  # type: ignore[assignment]
+        line = text(f"{found.at[:16]}  {one_line(found.question, 70)}")
+        return line.append_text(text(f"\n    {one_line(found.text, 90)}", "dim"))
+    info: ChatInfo = item  # type: ignore[assignment]
+    patient = f", patient {info.patient_id}" if info.patient_id is not None else ""
+    line = text(f"{info.started_at[:16]}  {one_line(info.title, 70)}")
+    number = f"{info.turns} question{'s' * (info.turns != 1)}"
+    return line.append_text(text(f"\n    {number}{patient}, {one_line(info.database, 40)}", "dim"))

@@ -1,0 +1,57 @@
+"""The header line: which EHR, which patient, when "now" is, which models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import events
+from textual.widgets import Static
+
+from ehrqa_cli.tui.show import text
+
+if TYPE_CHECKING:
+    from ehrqa_cli.tui.about import About
+
+
+class Top(Static):
+    """One line; what does not fit is left out from the end, which matters least."""
+
+    def __init__(self, database: str, patient: int | None) -> None:
+        super().__init__(markup=False, id="top")
+        self.database, self.patient = database, patient
+        self.known: About | None = None
+
+    def on_mount(self) -> None:
+        """Draw what is known at once."""
+        self.draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw what fits."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the line anew."""
+        self.update(header(self.database, self.patient, self.known, self.size.width))
+
+
+def header(database: str, patient: int | None, known: About | None, width: int) -> Text:
+    """The line in at most ``width`` columns."""
+    parts = [f"patient {patient}" if patient is not None else "no patient"]
+    if known is None:
+        parts.append("loading")
+    else:
+        parts += [f"now is {known.as_of[:16]}", f"model {known.model}"]
+        if known.images:
+            parts.append(f"images {known.images}: {known.coverage}")
+        else:
+            parts.append("no images")
+    line = text(database, "bold")
+    for number, part in enumerate(parts):
+        if line.cell_len + len(part) + 3 > width:
+            left = width - line.cell_len - 4
+            if number == len(parts) - 1 and left > 12:
+                line.append_text(text(f" · {part[:left]}…"))
+            break
+        line.append_text(text(f" · {part}"))
+    return line

@@ -1,0 +1,198 @@
+"""One question in the transcript: what is happening, then what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static
+
+from ehrqa_cli.contracts.types import Status
+from ehrqa_cli.tui.show import one_line, summary_line, text
+
+if TYPE_CHECKING:
+    from ehrqa_cli.contracts.errors import EhrqaError
+    from ehrqa_cli.engine.chat import Turn
+
+_FRAME = 0.05  # seconds between two drawings of what the model writes
+_WRITTEN = 300  # characters shown of what the model is writing
+_STEPS = {
+    "link": "finding names and values",
+    "write": "writing the logical form",
+    "understand": "reading the form back",
+    "route": "choosing tables, images or notes",
+    "compile_form": "compiling the form",
+    "compare": "asking for a second opinion",
+    "consult": "asking for a second opinion",
+    "weigh": "weighing how sure this is",
+    "execute": "running the query",
+    "compare_answers": "asking a larger model",
+    "decide": "weighing how sure this is",
+    "ground": "finding the evidence",
+    "tell": "wording the answer",
+    "console": "looking for what could be asked instead",
+    "notes": "finding lines in the notes",
+    "find": "finding lines in the notes",
+    "read": "reading the notes",
+}
+_LABELS = {
+    Status.ANSWERED: ("● ", "answered"),
+    Status.ABSTAINED: ("○ ", "abstained"),
+    Status.FAILED: ("✗ Failed. ", "failed"),
+}
+STATES = ("waiting", "running", "ending", "answered", "abstained", "failed", "ended")
+
+
+class TurnView(Static):
+    """A question under its ``ticket``, from the moment it was sent."""
+
+    @dataclass
+    class Chosen(Message):
+        """The user wants to see what this answer rests on."""
+
+        view: TurnView
+
+    @dataclass
+    class Offered(Message):
+        """The user clicked on a question that the answer offers."""
+
+        question: str
+
+    def __init__(self, ticket: int, typed: str, *, edited: bool = False) -> None:
+        super().__init__(markup=False, classes="turn -waiting")
+        self.ticket, self.typed, self.edited = ticket, typed, edited
+        self.turn: Turn | None = None
+        self.state = "waiting"
+        self.step = ""
+        self._asked = typed
+        self._carried: tuple[str, ...] = ()
+        self._tokens: list[str] = []
+        self._fault: EhrqaError | None = None
+        self._frames: Timer | None = None
+        self._stale = True
+
+    def on_mount(self) -> None:
+        """Draw, and again whenever something has happened since the last frame."""
+        self._draw()
+        if self.turn is None:
+            self._frames = self.set_interval(_FRAME, self._frame)
+
+    def happened(self, name: str, what: Any) -> None:
+        """An event of the engine."""
+        if self.state == "waiting":
+            self._become("running")
+        if name == "asked":
+            self._asked, self._carried = what.asked or self.typed, what.carried
+        elif name == "token":
+            self._tokens.append(str(what))
+        elif not name.endswith(".done") and name != "warning":
+            self.step, self._tokens = name, []
+        self._stale = True
+
+    def ending(self) -> None:
+        """The user wants no answer any more; what runs below may take a moment to end."""
+        if self.turn is None:
+            self._become("ending")
+            self._draw()
+
+    def answered(self, turn: Turn) -> None:
+        """Its answer is here."""
+        self.turn = turn
+        self._asked, self._carried = turn.asked, turn.carried
+        self._finish(_LABELS[turn.answer.status][1])
+
+    def ended(self, error: EhrqaError | None) -> None:
+        """It has no answer: the user ended it, or it could not be asked."""
+        self._fault = error
+        self._finish("failed" if error else "ended")
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """The questions that an abstention offers."""
+        return self.turn.answer.suggestions[:9] if self.turn else ()
+
+    @property
+    def doing(self) -> str:
+        """What is happening, in words."""
+        if self.state == "ending":
+            return "ending ..."
+        return _STEPS.get(self.step, self.step.replace("_", " ")) if self.step else "waiting"
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on an offer asks it; elsewhere it shows the evidence."""
+        offer = event.style.meta.get("offer") if event.style else None
+        if isinstance(offer, int) and offer < len(self.offers):
+            self.post_message(self.Offered(self.offers[offer]))
+        elif self.turn is not None:
+            self.post_message(self.Chosen(self))
+
+    def _frame(self) -> None:
+        if self._stale and self.state not in ("ending",):
+            self._draw()
+
+    def _finish(self, state: str) -> None:
+        if self._frames is not None:
+            self._frames.stop()
+        self._become(state)
+        if self.is_mounted:
+            self._draw()
+
+    def _become(self, state: str) -> None:
+        self.state = state
+        for name in STATES:
+            self.set_class(name == state, f"-{name}")
+
+    def _draw(self) -> None:
+        self._stale = False
+        drawn = text(self.typed, "bold" if not self.edited else "")
+        if self.edited:
+            drawn = text("Query run: ", "bold").append_text(text(one_line(self.typed, 400)))
+        if self._asked != self.typed and not self.edited:
+            drawn.append("\nread as: ", "dim").append_text(text(self._asked, "italic"))
+            if self._carried:
+                carried = ", ".join(self._carried)
+                drawn.append_text(text(f" (carried over: {carried})", "dim"))
+        drawn.append("\n").append_text(self._outcome())
+        self.update(drawn)
+
+    def _outcome(self) -> Text:
+        if self.turn is not None:
+            return answer_text(self.turn)
+        if self._fault is not None:
+            return (
+                text("✗ Failed. ", "bold")
+                .append_text(text(f"{self._fault.message}\n"))
+                .append_text(text(self._fault.hint, "dim"))
+            )
+        if self.state == "ended":
+            return text("Ended by you.", "dim")
+        gap = " " if self.step == "write" else ""
+        written = gap.join(self._tokens)[-_WRITTEN:]
+        return text(self.doing, "dim").append_text(text(f"  {written}" if written else ""))
+
+
+def answer_text(turn: Turn) -> Text:
+    """An answer as the transcript shows it."""
+    answer = turn.answer
+    label, _ = _LABELS[answer.status]
+    drawn = Text(label, style="bold")
+    if answer.status is Status.FAILED:
+        fault = answer.error or {}
+        drawn.append_text(text(fault.get("message") or answer.text))
+        if fault.get("hint"):
+            drawn.append_text(text(f"\n{fault['hint']}", "dim"))
+        return drawn
+    drawn.append_text(text(answer.text or "(nothing)"))
+    if answer.suggestions:
+        drawn.append("\nOne key asks:", "dim")
+    for number, question in enumerate(answer.suggestions[:9]):
+        line = text(f"\n  {number + 1}  ", "bold").append_text(text(question))
+        line.apply_meta({"offer": number})
+        drawn.append_text(line)
+    if under := summary_line(turn):
+        drawn.append_text(text(f"\n{under}", "dim"))
+    return drawn
