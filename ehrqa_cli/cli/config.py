@@ -121,7 +121,10 @@ def _show(resolved: Resolved) -> None:
     for of in FIELDS:
         found = resolved.found[of.name]
         rows.append((of.key, _told(_in_force(of, resolved)), _origin(found)))
-    output.table(("setting", "value", "from"), rows)
+    # Not a table, which would cut a long path short in a narrow terminal.
+    wide, broad = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for name, value, origin in rows:
+        output.line(f"{name:<{wide}}  {value:<{min(broad, 40)}}  {origin}")
     there = "" if resolved.written.document else " (there is none)"
     diagnostics.note(f"settings file: {resolved.path}{there}")
     if names := resolved.written.profiles:
@@ -167,9 +170,7 @@ def _told(value: Any) -> str:
 
 
 def _origin(found: Found) -> str:
-    return (
-        f"{found.where} (in the profile)" if found.layer == "profile" else found.where or "default"
-    )
+    return f"{found.where} (profile)" if found.layer == "profile" else found.where or "default"
 
 
 @config.command(short_help="Check the file, its profiles and the variables.")

@@ -59,7 +59,7 @@ def check(name: str) -> None:
     from ehrqa_cli import config
     from ehrqa_cli.cli import diagnostics
 
-    resolved = config.resolve()
+    resolved = config.resolve(flags={"profile": name})
     for key, found in resolved.written.tables[name].items():
         given = resolved.found[key]
         if given.layer == "variable":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def wards(file: Path, ehr: Path) -> Path:
 
 
 def rows(out: str) -> dict[str, tuple[str, str]]:
-    return {row[0]: (row[1], row[2]) for row in (line.split("\t") for line in out.splitlines())}
+    split = [re.split(" {2,}", line) for line in out.splitlines()]
+    return {name: (value, origin) for name, value, origin in split}
 
 
 def test_the_platforms_place_is_printed_without_a_file(cli, private_home):
@@ -72,7 +74,7 @@ def test_show_says_where_each_value_comes_from(cli, wards, ehr, monkeypatch):
     told = rows(cli("config", "show", "--as-of", "2100-01-01", "--no-log").out)
     assert told["profile"] == ("empty", f"{wards}:1")
     assert told["goal"] == ("penalty=5", f"{wards}:2")
-    assert told["db"] == (str(wards.parent / "none.sqlite"), f"{wards}:4 (in the profile)")
+    assert told["db"] == (str(wards.parent / "none.sqlite"), f"{wards}:4 (profile)")
     assert told["model"] == ("local", "EHRQA_MODEL")
     assert told["as_of"] == ("2100-01-01", "--as-of")
     assert told["log"] == ("off", "--no-log")
@@ -128,7 +130,7 @@ def test_an_unknown_profile_is_told_with_the_near_one(cli, wards, ehr, args):
     for ran in (cli("--profile", "ward-8", *args), cli(*args, "--profile", "ward-8")):
         assert (ran.code, ran.out) == (2, "")
         error, hint = ran.err.splitlines()
-        assert "there is no profile 'ward-8'" in error
+        assert error.startswith("error: --profile: there is no profile 'ward-8'")
         assert hint == "hint: did you mean 'ward-7'?"
 
 

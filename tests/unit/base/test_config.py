@@ -248,3 +248,10 @@ def test_writing_is_private_whole_and_never_over_another_file(tmp_path: Path):
 def test_every_field_of_the_settings_is_listed():
     named = {"profile", *(of.name for of in config.FIELDS)}
     assert named == set(vars(config.Settings()))
+
+
+def test_every_setting_and_variable_is_documented():
+    page = (Path(__file__).resolve().parents[3] / "docs" / "configuration.md").read_text()
+    for of in config.FIELDS:
+        assert f"| `{of.key} = {of.example}` |" in page
+        assert of.variable is None or f"`{of.variable}`" in page
