@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from ehrqa_cli.contracts.errors import EhrqaError, UsageError
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Status
+from ehrqa_cli.engine.ask import ask
+from ehrqa_cli.engine.chat import follow_up, people
+from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory
-from ehrqa_cli.engine.chat.values import Rewrite, Turn
+from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, Rewrite, Turn
 from ehrqa_cli.engine.draft import OnEvent
-from ehrqa_cli.engine.session import Session
+from ehrqa_cli.engine.session import Session, check_time
+from ehrqa_cli.engine.text import clean_question
+
+FOLLOW_UP = "follow_up"  # Answer.reason_kind where the whole question is needed
+_TITLE = 60
 
 
 class Conversation:
-    """The turns of one conversation; ``ask`` adds one."""
+    """The turns of one conversation. ``ask`` and ``run_neuralsql`` add one each; only one of them
+    runs at a time, and ``cancel`` ends it from another thread.
+
+    ``patient_id`` is whom it is about: as given, or the last that a question named.
+    """
 
     def __init__(
         self,
@@ -22,39 +39,218 @@ class Conversation:
         self.session = session
         self.history = history
         self.turns: list[Turn] = []
-        self.patient_id = patient_id
-        self.as_of = as_of
         self.chat_id: int | None = None
+        self._running = False
+        self._patient_id = patient_id
+        self._pinned = patient_id is not None
+        self._as_of: str | None = None
+        self.as_of = as_of
+
+    @property
+    def patient_id(self) -> int | None:
+        """Whom the conversation is about; setting it makes questions without a name theirs."""
+        return self._patient_id
+
+    @patient_id.setter
+    def patient_id(self, patient_id: int | None) -> None:
+        self._patient_id, self._pinned = patient_id, patient_id is not None
+
+    @property
+    def as_of(self) -> str | None:
+        """What "now" is taken to be, None for the session's. Setting it raises UsageError."""
+        return self._as_of
+
+    @as_of.setter
+    def as_of(self, as_of: str | None) -> None:
+        self._as_of = None if as_of is None else check_time(as_of)
 
     @property
     def title(self) -> str:
         """The first question, cut short; "" before it."""
-        return self.turns[0].typed[:60] if self.turns else ""
+        return self.turns[0].typed[:_TITLE] if self.turns else ""
 
     def rewrite(self, text: str) -> Rewrite:
-        """What ``ask`` would ask."""
-        return Rewrite(text, text)
+        """What ``ask`` would ask. Raises UsageError for an empty or over-long text, and what
+        opening the database raises."""
+        typed = clean_question(text)
+        linker = self.session.linker
+        before = self._before()
+        if before is not None:
+            try:
+                whole = follow_up.complete(
+                    typed, before, linker, patient_id=self._patient_id, as_of=self._now
+                )
+            except follow_up.NeedsWhole as why:
+                return Rewrite(typed, None, message=f"I cannot complete this: {why}.")
+            if whole is not None:
+                return _told(typed, whole.text, whole.patient_id)
+        named = linker.link(typed)
+        if _names_patient(named):
+            return Rewrite(typed, typed)
+        if self._patient_id is not None and people.wants_patient(named, self._pinned):
+            return _told(typed, typed, self._patient_id)
+        return Rewrite(typed, typed)
 
     def ask(self, text: str, on_event: OnEvent | None = None) -> Turn:
-        """Ask ``text``, completed from what came before."""
-        raise NotImplementedError
+        """Ask ``text``, made whole from what came before. ``on_event`` gets ("asked", Rewrite),
+        then what the engine tells.
+
+        Raises UsageError for an empty or over-long text, Cancelled; a fault is a failed answer.
+        """
+        tell = on_event or (lambda _name, _what: None)
+        with self._work():
+            rewrite, answer = self._answer(clean_question(text), tell)
+        return self._add(rewrite.typed, rewrite, answer, tell)
 
     def run_neuralsql(self, text: str, on_event: OnEvent | None = None) -> Turn:
-        """Run an edited query."""
-        raise NotImplementedError
+        """Run an edited query, guarded as the model's are. Raises UsageError and Cancelled."""
+        tell = on_event or (lambda _name, _what: None)
+        with self._work():
+            answer = run_neuralsql(self.session, text, as_of=self._as_of)
+        return self._add(text, Rewrite(text, text), answer, tell, NEURALSQL)
 
     def cancel(self) -> None:
-        """End what is running."""
-        self.session.cancel()
+        """End what is running, from any thread; it raises Cancelled there. Else nothing."""
+        if self._running:
+            self.session.cancel()
 
     def suggestion(self, number: int) -> str:
-        """The ``number``-th question offered by the last turn."""
-        raise NotImplementedError
+        """The ``number``-th question, from 1, that the last turn offers. Raises UsageError."""
+        offered = self.turns[-1].answer.suggestions if self.turns else ()
+        if not 1 <= number <= len(offered):
+            hint = f"choose 1 to {len(offered)}" if offered else "ask a question of your own"
+            raise UsageError(f"there is no suggestion {number}", hint)
+        return offered[number - 1]
 
     def new(self) -> None:
-        """Begin anew."""
+        """Begin a new conversation; the patient and the time stay."""
         self.turns, self.chat_id = [], None
 
     def resume(self, chat_id: int) -> None:
-        """Go on with a conversation of the history."""
-        raise NotImplementedError
+        """Go on with a conversation of the history, with its turns, patient and time.
+
+        Raises UsageError without a history, and LogError when there is no such conversation.
+        """
+        if self.history is None:
+            raise UsageError("there is no history", "it is off: start without --no-log")
+        info, turns = self.history.info(chat_id), self.history.turns(chat_id)
+        self.turns, self.chat_id = turns, chat_id
+        self._patient_id, self._pinned = info.patient_id, False
+        self.as_of = info.as_of
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Something that can be cancelled; one that came too late for the last is forgotten."""
+        self.session.cancelled.clear()
+        self._running = True
+        try:
+            yield
+        finally:
+            self._running = False
+
+    def _answer(self, typed: str, tell: OnEvent) -> tuple[Rewrite, Answer]:
+        try:
+            rewrite = self.rewrite(typed)
+        except EhrqaError as error:
+            # The database is gone or cannot be read: that is an answer too.
+            return Rewrite(typed, typed), _fault(typed, error)
+        tell("asked", rewrite)
+        if rewrite.asked is None:
+            return rewrite, _needs_whole(rewrite)
+        question = Question(rewrite.asked, patient_id=rewrite.patient_id, as_of=self._as_of)
+        return rewrite, ask(question, self.session, tell)
+
+    def _now(self) -> str:
+        return self._as_of or self.session.as_of
+
+    def _before(self) -> follow_up.Before | None:
+        """The last question that was asked and understood as one."""
+        for turn in reversed(self.turns):
+            answer = turn.answer
+            if turn.kind != QUESTION or answer.reason_kind == FOLLOW_UP:
+                continue
+            if answer.logical_form or answer.neuralsql or "#" in (_linked_text(answer)):
+                return follow_up.Before(turn.asked, answer.question.patient_id)
+        return None
+
+    def _add(
+        self, typed: str, rewrite: Rewrite, answer: Answer, tell: OnEvent, kind: str = QUESTION
+    ) -> Turn:
+        if kind == QUESTION:
+            self._note_patient(answer)
+        turn = Turn(
+            number=len(self.turns) + 1,
+            typed=typed,
+            asked=rewrite.asked or typed,
+            answer=answer,
+            patient_id=self._patient_id,
+            carried=rewrite.carried,
+            kind=kind,
+            at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        )
+        self.turns.append(turn)
+        self._keep(turn, tell)
+        return turn
+
+    def _note_patient(self, answer: Answer) -> None:
+        """The conversation is about the one patient that a question named."""
+        if answer.reason_kind == FOLLOW_UP:
+            return
+        try:
+            links = self.session.linker.link(answer.question.text).links
+        except EhrqaError:
+            return
+        named = {link.value for link in links if "pat" in link.types}
+        if len(named) == 1:
+            self._patient_id = int(str(named.pop()))
+        elif not named and answer.question.patient_id is not None:
+            self._patient_id = answer.question.patient_id
+
+    def _keep(self, turn: Turn, tell: OnEvent) -> None:
+        """Write the turn to the history; when that fails, say so once and go on without."""
+        if self.history is None:
+            return
+        database = str(self.session.db or "")
+        try:
+            self.chat_id = self.history.add(
+                self.chat_id, turn, database=database, as_of=self._as_of
+            )
+        except EhrqaError as error:
+            self.history = None
+            tell("warning", f"{error}; this conversation is not kept from here on")
+
+
+def _linked_text(answer: Answer) -> str:
+    return str(answer.provenance.get("linked") or "")
+
+
+def _names_patient(linked: LinkedQuestion) -> bool:
+    return any("pat" in link.types for link in linked.links) or any(
+        kind == "pat" for kind, _ in linked.unknown
+    )
+
+
+def _told(typed: str, asked: str, patient_id: int | None) -> Rewrite:
+    carried = () if patient_id is None else (f"patient {patient_id}",)
+    return Rewrite(typed, asked, carried, patient_id=patient_id)
+
+
+def _needs_whole(rewrite: Rewrite) -> Answer:
+    sentence = f"{rewrite.message} Please ask the whole question."
+    return Answer(
+        Question(rewrite.typed),
+        Status.ABSTAINED,
+        text=sentence,
+        reason_kind=FOLLOW_UP,
+        reason=sentence,
+        reason_public=FOLLOW_UP,
+    )
+
+
+def _fault(typed: str, error: EhrqaError) -> Answer:
+    return Answer(
+        Question(typed),
+        Status.FAILED,
+        text=f"Failed: {error.message}.",
+        error={"message": error.message, "hint": error.hint},
+    )

@@ -48,6 +48,10 @@ class ChatHistory:
         """The conversations, newest first."""
         raise NotImplementedError
 
+    def info(self, chat_id: int) -> ChatInfo:
+        """One conversation."""
+        raise NotImplementedError
+
     def search(self, words: str, limit: int = 50) -> list[Found]:
         """Turns with these words."""
         raise NotImplementedError

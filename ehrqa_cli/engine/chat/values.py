@@ -14,13 +14,15 @@ class Rewrite:
     """A follow-up as the whole question that it stands for.
 
     ``asked`` is ``typed`` where the question stands on its own, and None where the whole question
-    is needed; then ``message`` says so. ``carried`` are the parts taken over from before, in words.
+    is needed; then ``message`` says why. ``carried`` says in words what is given beside the text:
+    ``patient_id``, where the text names nobody.
     """
 
     typed: str
     asked: str | None
     carried: tuple[str, ...] = ()
     message: str = ""
+    patient_id: int | None = None
 
     @property
     def changed(self) -> bool:
@@ -48,3 +50,10 @@ class Turn:
     def changed(self) -> bool:
         """Whether something else than what was typed was asked."""
         return self.asked != self.typed
+
+    @property
+    def read_as(self) -> str:
+        """What was asked, where it is more than what was typed; else ""."""
+        if not self.changed and not self.carried:
+            return ""
+        return f"{self.asked} ({', '.join(self.carried)})" if self.carried else self.asked
