@@ -39,6 +39,7 @@ _MAY_BE_IN_NOTES = frozenset(
     {"unlinked_value", "model_declined", "no_form", "out_of_scope", "images", "unused_value",
      "unused_word", "low_confidence", "execution_error", "empty_result"}
 )  # fmt: skip
+_LEFT_OUT = frozenset({"unused_value", "unused_word"})  # there was a query, and its risk tells
 _ID = re.compile(r"\b(?:patient|pt|subject)?\s*(?:id|number|no\.?)?\s*#?\d{4,}(?:'s)?")
 _NUMBERED = re.compile(r"\d{4,}")
 _PERSON = re.compile(
@@ -91,9 +92,10 @@ def choose(
         if score >= NOTE:
             return Decision(Scope.NOTE, score < _SURE, "it is worded as a question about the notes")
         return Decision(Scope.TABLE, score >= MIDDLING, "it is worded as one about the tables")
-    # A query that was all but believed speaks for the tables, one that was not for the notes.
-    least = MIDDLING if table_risk is None else MIDDLING + (NOTE - MIDDLING) * (1 - table_risk)
-    if table_reason in _MAY_BE_IN_NOTES and score >= min(least, NOTE):
+    least = MIDDLING
+    if table_risk is not None and table_reason in _LEFT_OUT:
+        least += (NOTE - MIDDLING) * (1.0 - table_risk)  # a query all but believed is for tables
+    if table_reason in _MAY_BE_IN_NOTES and score >= least:
         return Decision(Scope.NOTE, False, "the tables do not say it, and the notes may")
     return Decision(Scope.TABLE, False, "it is not worded as a question about the notes")
 
@@ -115,9 +117,7 @@ class NoteRouter:
         file; the sentence model is opened when it is first needed, unless it is given."""
         path = path or shipped(FILE)
         found = _read(path)
-        return cls(
-            found["words"], found["scale"], found["meaning"], found["bias"], digest(path), embedder
-        )
+        return cls(**found, sha256=digest(path), given=embedder)
 
     def note_score(self, text: str, linked: LinkedQuestion | None = None) -> float:
         """How probable it is, 0 to 1, that the notes and not the tables or images answer ``text``.
@@ -184,16 +184,13 @@ def _without_patients(text: str, linked: LinkedQuestion | None) -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         raw = json.loads(path.read_bytes())
-        found = {
-            "words": base64.b64decode(raw["words"], validate=True),
-            "scale": float(raw["scale"]),
-            "meaning": tuple(float(x) for x in raw["meaning"]),
-            "bias": float(raw["bias"]),
-        }
+        words = base64.b64decode(raw["words"], validate=True)
+        if len(words) != BUCKETS:
+            raise ValueError
+        meaning = tuple(float(x) for x in raw["meaning"])
+        numbers = {"scale": float(raw["scale"]), "bias": float(raw["bias"])}
     except OSError as error:
         raise ModelError(f"cannot read {path.name}: {error.strerror}", _HINT) from None
     except (ValueError, KeyError, TypeError):
         raise ModelError(f"{path} holds no weights of the note router", _HINT) from None
-    if len(found["words"]) != BUCKETS:
-        raise ModelError(f"{path} holds no weights of the note router", _HINT)
-    return found
+    return {"words": words, "meaning": meaning, **numbers}
