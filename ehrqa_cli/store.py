@@ -2,7 +2,8 @@
 
 The log holds questions and answers about patients. It is a SQLite file that only its owner can
 read (0600 in a folder of 0700), it can be off (``--no-log``, ``EHRQA_LOG=off``, ``log = false``),
-and it can be purged (``ehrqa log purge``). No other program is told of it.
+and it can be purged (``ehrqa log purge``). No other program is told of it. The conversations of
+``ehrqa chat`` are kept beside it in the same way (engine.chat.history).
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.contracts.types import Answer, Status
+from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
 
 TABLE = "answers"
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
@@ -63,11 +64,73 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     }
 
 
+def answer_from(record: dict[str, Any], question: Question) -> Answer:
+    """The answer to ``question`` of which `answer_record` made ``record``, less what a record lacks
+    (scores, timings). Raises KeyError, TypeError or ValueError for anything else."""
+    reason = record["reason"] or {}
+    return Answer(
+        question,
+        Status(record["status"]),
+        scope=Scope(record["scope"]),
+        patient_scope=PatientScope(record["patient_scope"]),
+        columns=tuple(record["columns"]),
+        rows=tuple(tuple(row) for row in record["rows"]),
+        reason_kind=reason.get("signal") or reason.get("kind"),
+        reason=reason.get("sentence"),
+        reason_public=reason.get("kind"),
+        suggestions=tuple(record["suggestions"]),
+        evidence=tuple(dict(item) for item in record["evidence"]),
+        provenance=dict(record["provenance"]),
+        **{name: record[name] for name in _AS_THEY_ARE},
+    )
+
+
+_AS_THEY_ARE = (
+    "text", "value", "truncated", "choice", "confidence", "logical_form", "description",
+    "neuralsql", "executed_sql", "error",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class AnswerLog:
-    """The log at ``path``. Every method raises LogError with the next step."""
+class PrivateFile:
+    """A SQLite file at ``path`` that only its owner can read; ``what`` it is, in words."""
 
     path: Path
+    what: ClassVar[str] = "file"
+
+    def purge(self) -> bool:
+        """Delete the file, whatever is in it; False when there was none. Raises LogError."""
+        existed = self.path.exists()
+        try:
+            for suffix in _SIDE_FILES:
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        except OSError as error:
+            raise self.error("purge", error) from error
+        return existed
+
+    def make_private(self) -> None:
+        """Make the file if there is none, and take everybody else's permissions from it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Created before SQLite would, which gives a new file the umask's wider permissions.
+        handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+        finally:
+            os.close(handle)
+
+    def error(self, verb: str, error: Exception) -> LogError:
+        """What went wrong, with the next step."""
+        return LogError(
+            f"cannot {verb} the {self.what} {self.path}: {error}",
+            "switch it off with --no-log or EHRQA_LOG=off, or name another file in EHRQA_LOG_FILE",
+        )
+
+
+@dataclass(frozen=True)
+class AnswerLog(PrivateFile):
+    """The log at ``path``. Every method raises LogError with the next step."""
+
+    what: ClassVar[str] = "answer log"
 
     def add(self, answer: Answer) -> None:
         """Append one answer with the time it was given.
@@ -87,7 +150,7 @@ class AnswerLog:
             "answer": json.dumps(record, ensure_ascii=False, default=str),
         }
         try:
-            self._make_private()
+            self.make_private()
             names, marks = ", ".join(row), ", ".join("?" for _ in row)
             with closing(sqlite3.connect(self.path)) as connection, connection:
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} ({names})")
@@ -95,29 +158,4 @@ class AnswerLog:
                     f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", list(row.values())
                 )
         except (OSError, sqlite3.Error) as error:
-            raise self._error("write", error) from error
-
-    def purge(self) -> bool:
-        """Delete the log's files, whatever is in them; False when there was no log."""
-        existed = self.path.exists()
-        try:
-            for suffix in _SIDE_FILES:
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        except OSError as error:
-            raise self._error("purge", error) from error
-        return existed
-
-    def _make_private(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Created before SQLite would, which gives a new file the umask's wider permissions.
-        handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            os.fchmod(handle, 0o600)
-        finally:
-            os.close(handle)
-
-    def _error(self, what: str, error: Exception) -> LogError:
-        return LogError(
-            f"cannot {what} the answer log {self.path}: {error}",
-            "switch it off with --no-log or EHRQA_LOG=off, or name another file in EHRQA_LOG_FILE",
-        )
+            raise self.error("write", error) from error

@@ -37,7 +37,7 @@ def path() -> int:
 @log.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def purge(yes: bool) -> int:
-    """Delete the log.
+    """Delete the log, and the conversations kept beside it.
 
     \b
     Examples:
@@ -45,14 +45,19 @@ def purge(yes: bool) -> int:
       ehrqa log purge --yes
     """
     from ehrqa_cli import config
-    from ehrqa_cli.store import AnswerLog
+    from ehrqa_cli.engine.chat.history import ChatHistory, chats_path
+    from ehrqa_cli.store import AnswerLog, PrivateFile
 
-    found = AnswerLog(config.load().log_path())
-    if not found.path.exists():
-        diagnostics.note(f"there is no answer log at {found.path}")
+    settings = config.load()
+    kept: list[PrivateFile] = [AnswerLog(settings.log_path()), ChatHistory(chats_path(settings))]
+    found = [file for file in kept if file.path.exists()]
+    if not found:
+        diagnostics.note(f"there is no answer log at {kept[0].path}")
         return 0
     if not yes:
-        click.confirm(f"Delete the answer log {found.path}?", abort=True, err=True)
-    found.purge()
-    diagnostics.note(f"deleted {found.path}")
+        told = " and ".join(f"the {file.what} {file.path}" for file in found)
+        click.confirm(f"Delete {told}?", abort=True, err=True)
+    for file in found:
+        file.purge()
+        diagnostics.note(f"deleted {file.path}")
     return 0

@@ -91,6 +91,7 @@ def standing_report(session: Session, folder: Path) -> None:
             alone = form_of(session, text)
             if rewrite.asked and form_of(session, rewrite.asked, rewrite.patient_id) == alone:
                 same += 1
+                print(f"same form: {text}\n    {told}")
             else:
                 print(f"changed: {text}\n    {told} {alone}")
         asked_before(conversation, text)

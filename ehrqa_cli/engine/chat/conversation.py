@@ -12,13 +12,12 @@ from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.chat import follow_up, people
 from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory
-from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, Rewrite, Turn
+from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, TITLE, Rewrite, Turn
 from ehrqa_cli.engine.draft import OnEvent
 from ehrqa_cli.engine.session import Session, check_time
 from ehrqa_cli.engine.text import clean_question
 
 FOLLOW_UP = "follow_up"  # Answer.reason_kind where the whole question is needed
-_TITLE = 60
 
 
 class Conversation:
@@ -41,6 +40,8 @@ class Conversation:
         self.turns: list[Turn] = []
         self.chat_id: int | None = None
         self._running = False
+        self._unkept: list[Turn] = []
+        self._warned = False
         self._patient_id = patient_id
         self._pinned = patient_id is not None
         self._as_of: str | None = None
@@ -67,7 +68,7 @@ class Conversation:
     @property
     def title(self) -> str:
         """The first question, cut short; "" before it."""
-        return self.turns[0].typed[:_TITLE] if self.turns else ""
+        return self.turns[0].typed[:TITLE] if self.turns else ""
 
     def rewrite(self, text: str) -> Rewrite:
         """What ``ask`` would ask. Raises UsageError for an empty or over-long text, and what
@@ -124,7 +125,7 @@ class Conversation:
 
     def new(self) -> None:
         """Begin a new conversation; the patient and the time stay."""
-        self.turns, self.chat_id = [], None
+        self.turns, self.chat_id, self._unkept = [], None, []
 
     def resume(self, chat_id: int) -> None:
         """Go on with a conversation of the history, with its turns, patient and time.
@@ -134,7 +135,7 @@ class Conversation:
         if self.history is None:
             raise UsageError("there is no history", "it is off: start without --no-log")
         info, turns = self.history.info(chat_id), self.history.turns(chat_id)
-        self.turns, self.chat_id = turns, chat_id
+        self.turns, self.chat_id, self._unkept = turns, chat_id, []
         self._patient_id, self._pinned = info.patient_id, False
         self.as_of = info.as_of
 
@@ -207,17 +208,24 @@ class Conversation:
             self._patient_id = answer.question.patient_id
 
     def _keep(self, turn: Turn, tell: OnEvent) -> None:
-        """Write the turn to the history; when that fails, say so once and go on without."""
+        """Write the turn to the history. When that fails, say so once; what was not written is
+        tried again with the next turn."""
         if self.history is None:
             return
+        self._unkept.append(turn)
         database = str(self.session.db or "")
         try:
-            self.chat_id = self.history.add(
-                self.chat_id, turn, database=database, as_of=self._as_of
-            )
+            while self._unkept:
+                turn = self._unkept[0]
+                kept = self.history.add(self.chat_id, turn, database=database, as_of=self._as_of)
+                self.chat_id = kept
+                del self._unkept[0]
         except EhrqaError as error:
-            self.history = None
-            tell("warning", f"{error}; this conversation is not kept from here on")
+            if not self._warned:
+                tell("warning", f"{error}; the conversation goes on and is not kept meanwhile")
+            self._warned = True
+        else:
+            self._warned = False
 
 
 def _linked_text(answer: Answer) -> str:

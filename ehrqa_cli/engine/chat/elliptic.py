@@ -37,7 +37,7 @@ _PRONOUN = re.compile(
 )
 _FILLERS = re.compile(
     r"\b(?:the|a|an|of|for|to|on|in|at|with|by|about|please|instead|too|as\s+well|also|only|just"
-    r"|now|then|patients?|pt|people|those|ones|one|only|aged|value|values|level|levels|test"
+    r"|now|then|patients?|people|those|ones|one|only|aged|value|values|level|levels|test"
     r"|tests|result|results|reading|lab|drug|measurement|number|me|again|there|it|that|this)\b|'s?\b"
 )
 _KEPT_INSIDE = re.compile(r"\w(?:.*\w)?")
@@ -166,7 +166,7 @@ def read(typed: str, linked: LinkedQuestion) -> Follow:
     _parts(text, said)
     said["pronoun"] = text.take(_PRONOUN) is not None
     said["staying"] = _STAYING.search(text.folded) is not None
-    if lead != NONE or said.get("step") or said.get("order"):
+    if lead != NONE or (not said["patient"] and (said.get("step") or said.get("order"))):
         text.begin(_WHAT)
     rest = text.left
     sentence = _SENTENCE.search(rest) is not None

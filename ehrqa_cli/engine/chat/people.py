@@ -17,7 +17,7 @@ _PRONOUN = re.compile(
 _THEY = re.compile(r"\b(?:their|they|them|theirs)\b")
 # Many people, none at all, or something that is not about people.
 _COHORT = re.compile(
-    r"\b(?:patients|patient\s+(?:count|counts|population|records|numbers)|people|persons|individuals|everyone|everybody|anyone|anybody|who|whom|those"
+    r"\b(?:patients|(?<!the )(?<!this )(?<!that )(?<!same )patient\s+[a-z]+|people|persons|individuals|everyone|everybody|anyone|anybody|who|whom|those"
     r"|women|men|females?|males?|cohort|oldest|youngest|all\s+the|each|every|any|most|commonest|frequent\w*|common\w*"
     r"|top|costs?|price|prices|charges?|survival|mortality|prevalence|incidence|stand\s+for|stands"
     r"|abbreviation|acronym|mean|meaning|hospital-wide|overall|on\s+average|average\s+age"

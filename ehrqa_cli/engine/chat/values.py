@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ehrqa_cli.contracts.types import Answer
 
 QUESTION, NEURALSQL = "question", "neuralsql"
+TITLE = 60  # characters of a conversation's title
 
 
 @dataclass(frozen=True)
