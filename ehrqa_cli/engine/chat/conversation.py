@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
-from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Status
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope, Status
 from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.chat import follow_up, people
 from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory
+from ehrqa_cli.engine.chat.notes_linker import linker_of
 from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, TITLE, Rewrite, Turn
 from ehrqa_cli.engine.draft import OnEvent
 from ehrqa_cli.engine.session import Session, check_time
@@ -74,7 +75,7 @@ class Conversation:
         """What ``ask`` would ask. Raises UsageError for an empty or over-long text, and what
         opening the database raises."""
         typed = clean_question(text)
-        linker = self.session.linker
+        linker = linker_of(self.session)
         before = self._before()
         if before is not None:
             try:
@@ -142,7 +143,7 @@ class Conversation:
     @contextmanager
     def _work(self) -> Iterator[None]:
         """Something that can be cancelled; one that came too late for the last is forgotten."""
-        self.session.cancelled.clear()
+        self.session.resume()
         self._running = True
         try:
             yield
@@ -170,7 +171,8 @@ class Conversation:
             answer = turn.answer
             if turn.kind != QUESTION or answer.reason_kind == FOLLOW_UP:
                 continue
-            if answer.logical_form or answer.neuralsql or "#" in (_linked_text(answer)):
+            read = answer.logical_form or answer.neuralsql or answer.scope is Scope.NOTE
+            if read or "#" in str(answer.provenance.get("linked") or ""):
                 return follow_up.Before(turn.asked, answer.question.patient_id)
         return None
 
@@ -197,15 +199,23 @@ class Conversation:
         """The conversation is about the one patient that a question named."""
         if answer.reason_kind == FOLLOW_UP:
             return
+        question = answer.question
         try:
-            links = self.session.linker.link(answer.question.text).links
+            linked = linker_of(self.session).link(question.text)
+            named = {int(str(link.value)) for link in linked.links if "pat" in link.types}
+            for kind, text in linked.unknown:
+                if kind == "pat" and text.isdecimal() and self._in_notes(int(text)):
+                    named.add(int(text))
         except EhrqaError:
             return
-        named = {link.value for link in links if "pat" in link.types}
         if len(named) == 1:
-            self._patient_id = int(str(named.pop()))
-        elif not named and answer.question.patient_id is not None:
-            self._patient_id = answer.question.patient_id
+            self._patient_id = named.pop()
+        elif not named and question.patient_id is not None:
+            self._patient_id = question.patient_id
+
+    def _in_notes(self, patient_id: int) -> bool:
+        desk = self.session.notes
+        return desk is not None and desk.has(patient_id)
 
     def _keep(self, turn: Turn, tell: OnEvent) -> None:
         """Write the turn to the history. When that fails, say so once; what was not written is
@@ -226,10 +236,6 @@ class Conversation:
             self._warned = True
         else:
             self._warned = False
-
-
-def _linked_text(answer: Answer) -> str:
-    return str(answer.provenance.get("linked") or "")
 
 
 def _names_patient(linked: LinkedQuestion) -> bool:

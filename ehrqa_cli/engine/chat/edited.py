@@ -47,7 +47,7 @@ def run_neuralsql(session: Session, text: str, *, as_of: str | None = None) -> A
         told = f"Failed: {error.message}."
         return Answer(question, Status.FAILED, text=told, neuralsql=query, error=fault)
     finally:
-        session.cancelled.clear()
+        session.resume()
     graphs, result = session.graphs, done.result
     images = neuralsql.image_evidence(done, graphs) if done.steps and graphs is not None else ()
     return Answer(

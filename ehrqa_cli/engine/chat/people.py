@@ -15,14 +15,18 @@ _PRONOUN = re.compile(
     r"(?:'s)?)\b(?!\s+(?:who|whose|with|that|which|count|counts|population|records?|number))"
 )
 _THEY = re.compile(r"\b(?:their|they|them|theirs)\b")
-# Many people, none at all, or something that is not about people.
+# Many people, or something that is about nobody.
 _COHORT = re.compile(
-    r"\b(?:patients|(?<!the )(?<!this )(?<!that )(?<!same )patient\s+[a-z]+|people|persons|individuals|everyone|everybody|anyone|anybody|who|whom|those"
-    r"|women|men|females?|males?|cohort|oldest|youngest|all\s+the|each|every|any|most|commonest|frequent\w*|common\w*"
-    r"|top|costs?|price|prices|charges?|survival|mortality|prevalence|incidence|stand\s+for|stands"
-    r"|abbreviation|acronym|mean|meaning|hospital-wide|overall|on\s+average|average\s+age"
-    r"|hospital\s+record|intake\s+method|method\s+of\s+intake|consumed|ingested|taken\s+in|how\s+is"
-    r"|route\s+of)\b"
+    r"\b(?:patients|(?<!the )(?<!this )(?<!that )(?<!same )patient\s+[a-z]+|people|persons"
+    r"|individuals|everyone|everybody|anyone|anybody|women|men|females?|males?|cohort|oldest"
+    r"|youngest|(?:most|more|commonly|frequently)\s+(?:common|frequent|used|prescribed|ordered)\w*"
+    r"|commonest|top\s|(?:costs?|prices?)\s+(?:of|for)|cost\s*\?|survival|mortality|prevalence"
+    r"|incidence|stands?\s+for|abbreviat\w*|acronym|intake\s+method|method\s+of\s+intake)\b"
+)
+# What a question of nobody in particular may also say.
+_ANYBODY = re.compile(
+    r"\b(?:any|each|every|most|who|whom|those|all\s+the|overall|on\s+average|frequent\w*|common\w*"
+    r"|mean|meaning|costs?|prices?|charges?|how\s+is|route\s+of|consumed|ingested)\b"
 )
 _OF_ONE = re.compile(
     r"\b(?:last|latest|first|second|third|most\s+recent(?:ly)?|current|currently|earliest|highest"
@@ -38,7 +42,8 @@ def asks_of_one(plain: str) -> bool:
     """
     if _PRONOUN.search(plain):
         return True
-    return _THEY.search(plain) is not None and not _COHORT.search(plain)
+    many = _COHORT.search(plain) or _ANYBODY.search(plain)
+    return _THEY.search(plain) is not None and not many
 
 
 def wants_patient(linked: LinkedQuestion, pinned: bool) -> bool:
@@ -52,7 +57,7 @@ def wants_patient(linked: LinkedQuestion, pinned: bool) -> bool:
         return True
     if _COHORT.search(plain):
         return False
-    return pinned or _OF_ONE.search(plain) is not None
+    return pinned or (_OF_ONE.search(plain) is not None and not _ANYBODY.search(plain))
 
 
 def plain_text(linked: LinkedQuestion) -> str:
