@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CONTEXT = 1024
 MAX_SEQUENCES = 16
 BATCH = 512  # tokens in one step
+# Of a model that is told no other number. A process that is one of several sets it to 1: threads
+# that wait for each other on a busy core make every step many times slower.
+THREADS = 2
 _CONTROL = 1 << 3  # LLAMA_TOKEN_ATTR_CONTROL
 _ENDED = 2  # llama_decode was ended by its callback
 _ASKED, _TOLD = "ehrqa-said-by-system", "ehrqa-said-by-user"  # where the messages go in a template
@@ -64,9 +67,16 @@ class Llama:
 
     Raises ModelError when llama.cpp refuses the file or a step. The file's hash must have been
     checked before: llama.cpp may end the process on a corrupt one.
+
+    Without ``threads`` it uses THREADS. With ``streams`` there are so many sequences, each with
+    ``context`` tokens of its own: where the tokens of one lie, and so the order in which they are
+    summed, never depends on the others. llama.cpp then wants every step to have the sequences
+    from 0 on, none left out.
     """
 
-    def __init__(self, path: Path, threads: int = 2, context: int = CONTEXT) -> None:
+    def __init__(
+        self, path: Path, threads: int = 0, context: int = CONTEXT, streams: int = 0
+    ) -> None:
         self._lib = lib = _library()
         self._quiet = lib.llama_log_callback(lambda *_: None)
         lib.llama_log_set(self._quiet, ctypes.c_void_p(0))
@@ -79,9 +89,10 @@ class Llama:
             raise ModelError(f"llama.cpp cannot load {path.name}", "run `ehrqa models verify`")
         settings = lib.llama_context_default_params()
         self.context = min(context, int(lib.llama_model_n_ctx_train(self._model)))
-        settings.n_ctx, settings.n_batch, settings.n_ubatch = self.context, BATCH, BATCH
-        settings.n_seq_max, settings.kv_unified = MAX_SEQUENCES, True
-        settings.n_threads = settings.n_threads_batch = threads
+        settings.n_ctx = self.context * max(streams, 1)
+        settings.n_batch = settings.n_ubatch = BATCH
+        settings.n_seq_max, settings.kv_unified = streams or MAX_SEQUENCES, not streams
+        settings.n_threads = settings.n_threads_batch = threads or THREADS
         self._context = lib.llama_init_from_model(self._model, settings)
         if not self._context:
             lib.llama_model_free(self._model)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import Coverage, SceneGraph
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
@@ -52,8 +53,27 @@ class Text2Sql(ABC):
     def provenance(self) -> Mapping[str, str]:
         """Model id, file hash and versions, enough to repeat the answer."""
 
+    def generate_many(self, questions: Sequence[LinkedQuestion]) -> list[list[Query] | EhrqaError]:
+        """For each question what ``generate`` gives, or the error that it raises.
+
+        A model that can write several at once overrides this; what it gives for one question
+        must not depend on the others. Raises Cancelled after ``cancel``.
+        """
+        found: list[list[Query] | EhrqaError] = []
+        for question in questions:
+            try:
+                found.append(self.generate(question))
+            except Cancelled:
+                raise
+            except EhrqaError as error:
+                found.append(error)
+        return found
+
     def cancel(self) -> None:  # noqa: B027 - a model that is done at once has nothing to end
         """End the running ``generate`` from another thread; it raises Cancelled there."""
+
+    def resume(self) -> None:  # noqa: B027 - likewise
+        """Forget a ``cancel`` that came when nothing was running."""
 
 
 class SceneGraphSource(ABC):

@@ -54,7 +54,7 @@ def ask(question: Question, session: Session, on_event: OnEvent | None = None) -
         advance(draft)
         return end(draft)
     finally:
-        session.cancelled.clear()
+        session.resume()
 
 
 def begin(question: Question, session: Session, on_event: OnEvent | None = None) -> Draft:

@@ -298,6 +298,13 @@ class Session:
             if end is not None:
                 end()
 
+    def resume(self) -> None:
+        """Forget a ``cancel``: what it was meant for has ended."""
+        self.cancelled.clear()
+        for part in list(self.__dict__.values()):
+            if isinstance(part, Text2Sql):
+                part.resume()
+
     def close(self) -> None:
         """Close the database and the models; a second call does nothing."""
         for name in ("database", "model", "third", "notes"):

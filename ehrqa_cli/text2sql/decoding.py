@@ -8,7 +8,7 @@ EHRSQL 2022), log-probabilities, and the mass that the grammar removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -147,6 +147,51 @@ class Choices:
         return float(np.exp(self.found[self.lexemes.index(lexeme)]))
 
 
+class Greedy:
+    """One form in the making: the most probable allowed lexeme at each step."""
+
+    def __init__(
+        self,
+        prompt: Sequence[int],
+        machine: Machine,
+        ids: Mapping[str, int],
+        banned: frozenset[str] = frozenset(),
+    ) -> None:
+        """``banned`` lexemes are never written."""
+        self.prompt = prompt
+        self._machine = machine
+        self._ids = ids
+        self._banned = banned
+        self._steps: list[Step] = []
+        self._complete = False
+        self._p_abstain = 0.0
+
+    def take(self, logits: NDArray[np.float32]) -> tuple[int, int] | None:
+        """Write the next lexeme; its token and position, or None when the form has ended."""
+        choices = Choices(logits, self._machine, self._ids)
+        best = choices.best(1, self._banned)
+        if not self._steps:
+            self._p_abstain = choices.probability(ABSTAIN)
+        if not best:
+            return None
+        self._steps.append(best[0])
+        self._machine.push(best[0].lexeme)
+        self._complete = self._machine.done
+        if self._complete or len(self._steps) >= MAX_LEXEMES:
+            return None
+        return self._ids[best[0].lexeme], len(self.prompt) + len(self._steps) - 1
+
+    @property
+    def last(self) -> str:
+        """The lexeme written last."""
+        return self._steps[-1].lexeme
+
+    @property
+    def written(self) -> Written:
+        """What has been written so far."""
+        return Written(tuple(self._steps), self._complete, self._p_abstain)
+
+
 def greedy(
     model: Stepper,
     prompt: Sequence[int],
@@ -157,24 +202,54 @@ def greedy(
 ) -> Written:
     """The most probable allowed lexeme at each step. ``tick`` sees each and may raise;
     ``banned`` lexemes are never written."""
-    logits = model.prompt(prompt)
-    steps: list[Step] = []
-    p_abstain = 0.0
-    while len(steps) < MAX_LEXEMES:
-        choices = Choices(logits, machine, ids)
-        best = choices.best(1, banned)
-        if not steps:
-            p_abstain = choices.probability(ABSTAIN)
-        if not best:
-            break
-        steps.append(best[0])
-        machine.push(best[0].lexeme)
-        if machine.done:
-            return Written(tuple(steps), True, p_abstain)
-        tick(best[0].lexeme)
-        position = len(prompt) + len(steps) - 1
-        logits = model.decode([(ids[best[0].lexeme], position, 0, True)])[0]
-    return Written(tuple(steps), False, p_abstain)
+    form = Greedy(prompt, machine, ids, banned)
+    entry = form.take(model.prompt(prompt))
+    while entry is not None:
+        tick(form.last)
+        entry = form.take(model.decode([(*entry, 0, True)])[0])
+    return form.written
+
+
+def greedy_many(
+    model: Stepper, forms: Iterable[Greedy], slots: int, tick: Callable[[str], None]
+) -> None:
+    """Write all forms, ``slots`` of them together; one that ends makes room for the next.
+
+    Numbers of a form must not depend on its mates. So each prompt is read alone, as `greedy` does,
+    and each step has the same shape, ``slots`` sequences of one token: an empty slot reads the
+    first token of some prompt anew. ``model`` gives each sequence cells of its own.
+    """
+    waiting = iter(forms)
+    live: dict[int, tuple[Greedy, tuple[int, int]]] = {}
+    filler = 0
+    while True:
+        for slot in range(slots):
+            while slot not in live and (form := next(waiting, None)) is not None:
+                model.drop(slot)
+                filler, last = form.prompt[0], len(form.prompt) - 1
+                tokens = [(t, i, slot, i == last) for i, t in enumerate(form.prompt)]
+                entry = form.take(model.decode(tokens)[0])
+                tick(form.last if entry else "")
+                if entry is not None:
+                    live[slot] = (form, entry)
+        if not live:
+            return
+        entries = []
+        for slot in range(slots):
+            if slot in live:
+                entries.append((*live[slot][1], slot, True))
+            else:
+                model.drop(slot)
+                entries.append((filler, 0, slot, False))
+        for (slot, (form, _)), logits in zip(
+            sorted(live.items()), model.decode(entries), strict=True
+        ):
+            entry = form.take(logits)
+            tick(form.last if entry else "")
+            if entry is None:
+                del live[slot]
+            else:
+                live[slot] = (form, entry)
 
 
 @dataclass(frozen=True)
