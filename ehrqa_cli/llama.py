@@ -63,7 +63,9 @@ def _strlen(lib: Any) -> Any:
 
 
 class Llama:
-    """A loaded model with one context. Not thread-safe; the caller holds a lock.
+    """A loaded model with one context of ``context`` tokens, or as many as it can have.
+
+    Not thread-safe but for `cancel`; the caller holds a lock.
 
     Raises ModelError when llama.cpp refuses the file or a step. The file's hash must have been
     checked before: llama.cpp may end the process on a corrupt one.
@@ -88,7 +90,8 @@ class Llama:
         if not self._model:
             raise ModelError(f"llama.cpp cannot load {path.name}", "run `ehrqa models verify`")
         settings = lib.llama_context_default_params()
-        self.context = min(context, int(lib.llama_model_n_ctx_train(self._model)))
+        # Never more than it was trained for, but the small model is known to bear CONTEXT.
+        self.context = min(context, max(CONTEXT, int(lib.llama_model_n_ctx_train(self._model))))
         settings.n_ctx = self.context * max(streams, 1)
         settings.n_batch = settings.n_ubatch = BATCH
         settings.n_seq_max, settings.kv_unified = streams or MAX_SEQUENCES, not streams
