@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
@@ -40,7 +38,6 @@ class Conversation:
         self.history = history
         self.turns: list[Turn] = []
         self.chat_id: int | None = None
-        self._running = False
         self._unkept: list[Turn] = []
         self._warned = False
         self._patient_id = patient_id
@@ -100,21 +97,25 @@ class Conversation:
         Raises UsageError for an empty or over-long text, Cancelled; a fault is a failed answer.
         """
         tell = on_event or (lambda _name, _what: None)
-        with self._work():
+        try:
             rewrite, answer = self._answer(clean_question(text), tell)
+        finally:
+            self.session.resume()
         return self._add(rewrite.typed, rewrite, answer, tell)
 
     def run_neuralsql(self, text: str, on_event: OnEvent | None = None) -> Turn:
         """Run an edited query, guarded as the model's are. Raises UsageError and Cancelled."""
         tell = on_event or (lambda _name, _what: None)
-        with self._work():
-            answer = run_neuralsql(self.session, text, as_of=self._as_of)
+        answer = run_neuralsql(self.session, text, as_of=self._as_of)
         return self._add(text, Rewrite(text, text), answer, tell, NEURALSQL)
 
     def cancel(self) -> None:
-        """End what is running, from any thread; it raises Cancelled there. Else nothing."""
-        if self._running:
-            self.session.cancel()
+        """End what is running, from any thread; it raises Cancelled there.
+
+        One that comes when nothing runs any more ends the next question, unless
+        ``session.resume()`` is called first.
+        """
+        self.session.cancel()
 
     def suggestion(self, number: int) -> str:
         """The ``number``-th question, from 1, that the last turn offers. Raises UsageError."""
@@ -131,24 +132,18 @@ class Conversation:
     def resume(self, chat_id: int) -> None:
         """Go on with a conversation of the history, with its turns, patient and time.
 
-        Raises UsageError without a history, and LogError when there is no such conversation.
+        Raises UsageError without a history and for a conversation about another database, whose
+        rows are not those here, and LogError when there is no such conversation.
         """
         if self.history is None:
             raise UsageError("there is no history", "it is off: start without --no-log")
         info, turns = self.history.info(chat_id), self.history.turns(chat_id)
+        if info.database != self._database() and not self._same_database(turns):
+            hint = f"open it with --db {info.database}"
+            raise UsageError(f"conversation {chat_id} is about another database", hint)
         self.turns, self.chat_id, self._unkept = turns, chat_id, []
         self._patient_id, self._pinned = info.patient_id, False
         self.as_of = info.as_of
-
-    @contextmanager
-    def _work(self) -> Iterator[None]:
-        """Something that can be cancelled; one that came too late for the last is forgotten."""
-        self.session.resume()
-        self._running = True
-        try:
-            yield
-        finally:
-            self._running = False
 
     def _answer(self, typed: str, tell: OnEvent) -> tuple[Rewrite, Answer]:
         try:
@@ -161,6 +156,15 @@ class Conversation:
             return rewrite, _needs_whole(rewrite)
         question = Question(rewrite.asked, patient_id=rewrite.patient_id, as_of=self._as_of)
         return rewrite, ask(question, self.session, tell)
+
+    def _database(self) -> str:
+        return str(self.session.db.absolute()) if self.session.db else ""
+
+    def _same_database(self, turns: list[Turn]) -> bool:
+        """Is it the same file in another place?"""
+        told = [turn.answer.provenance.get("database") for turn in turns]
+        known = [fingerprint for fingerprint in told if fingerprint]
+        return bool(known) and known[-1] == self.session.database.fingerprint()
 
     def _now(self) -> str:
         return self._as_of or self.session.as_of
@@ -223,7 +227,7 @@ class Conversation:
         if self.history is None:
             return
         self._unkept.append(turn)
-        database = str(self.session.db or "")
+        database = self._database()
         try:
             while self._unkept:
                 turn = self._unkept[0]
