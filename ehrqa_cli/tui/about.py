@@ -21,7 +21,6 @@ class About:
     reader: str = ""
     images: str = ""
     coverage: str = ""
-    notes: int = 0
 
 
 def about(session: Session) -> About:
@@ -31,10 +30,12 @@ def about(session: Session) -> About:
         images = graphs.provenance().get("model") or "labels"
         source = getattr(graphs, "source", None)
         coverage = seen(source.coverage()) if source is not None else ""
+    alone = session.only_notes
     return About(
         database=session.db.name if session.db else "",
-        as_of=session.as_of,
-        model=session.model.provenance().get("model", session.model_name),
+        as_of="" if alone else session.as_of,
+        model="" if alone else session.model.provenance().get("model", session.model_name),
+        reader=session.notes.reader.name if session.notes is not None else "",
         images=images,
         coverage=coverage,
     )
@@ -48,3 +49,13 @@ def seen(coverage: Coverage) -> str:
     parts += [name for name in ("view", "sex") if getattr(coverage, name)]
     parts += [f"{name} width" for name in ("heart", "mediastinum") if getattr(coverage, name)]
     return ", ".join(parts)
+
+
+def told(known: About) -> str:
+    """All of it, line by line."""
+    images = f"{known.images}; it sees {known.coverage}" if known.images else "none"
+    return (
+        f"database: {known.database}\nnow is taken to be: {known.as_of or 'nothing'}\n"
+        f"text-to-SQL model: {known.model or 'none'}\nreader of notes: {known.reader or 'none'}\n"
+        f"reader of X-rays: {images}"
+    )

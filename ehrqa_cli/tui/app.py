@@ -1,116 +1,34 @@
-"""The chat's screen. It shows what the worker posts and hands it what the user wants."""
+"""The chat: what the user can do with it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import events
-from textual.app import App, ComposeResult, SystemCommand
-from textual.binding import BindingType
-from textual.containers import Horizontal
+from textual.app import SystemCommand
 from textual.screen import Screen
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input
 
-from ehrqa_cli.tui import messages as say
-from ehrqa_cli.tui.evidence import EvidenceSide
-from ehrqa_cli.tui.keys import APP_KEYS
+from ehrqa_cli.tui.about import told
+from ehrqa_cli.tui.keys import APP_KEYS, explained
+from ehrqa_cli.tui.listening import Listening
 from ehrqa_cli.tui.panes.query import QueryPane
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine
 from ehrqa_cli.tui.show import one_line
-from ehrqa_cli.tui.top import Top
-from ehrqa_cli.tui.transcript import Transcript
 from ehrqa_cli.tui.turn_view import TurnView
-from ehrqa_cli.tui.work import Work
 
 if TYPE_CHECKING:
-    from ehrqa_cli.cli.options import AnswerOptions
     from ehrqa_cli.engine.chat import Turn
 
-WIDE = 110  # columns from which transcript and evidence stand side by side
-LEAST = (40, 10)  # columns and rows below which there is only room to say so
 _WAITING = 20  # questions that may wait
+_AGAIN = 0.25  # seconds until what has not ended is told again
 
 
-class ChatApp(App[int]):
-    """`ehrqa chat`. Returns an exit code; `error` is what made it end before anything was asked."""
-
-    CSS_PATH = "chat.tcss"
-    TITLE = "ehrqa"
-    BINDINGS: ClassVar[list[BindingType]] = list(APP_KEYS)
-    ENABLE_COMMAND_PALETTE = True
-
-    def __init__(
-        self,
-        options: AnswerOptions,
-        *,
-        theme: str | None = None,
-        keys: dict[str, str] | None = None,
-        work: Work | None = None,
-    ) -> None:
-        plain = "NO_COLOR" in os.environ
-        super().__init__(ansi_color=True if plain else None)
-        self.options = options
-        self.error: BaseException | None = None
-        self._theme_wanted = "textual-ansi" if plain else theme
-        self._keys_wanted = keys or {}
-        self.work = work or Work(options, self.post_message)
-        self._tickets = 0
-        self._unanswered: dict[int, TurnView] = {}
-        self._chosen: TurnView | None = None
-        self._opening = "starting"
-        self._pasted = ""
-        self.as_of = ""
-
-    def compose(self) -> ComposeResult:
-        """Header, transcript and evidence, status, the question line, keys."""
-        yield Top(self.options.db.name, self.options.patient)
-        with Horizontal(id="body"):
-            yield Transcript()
-            yield EvidenceSide()
-        yield Candidates("", markup=False, id="candidates")
-        yield Static(markup=False, id="status")
-        with Horizontal(id="line"):
-            yield Static("› ", id="prompt")
-            yield QuestionLine()
-        yield Footer(compact=True)
-        yield Static(markup=False, id="small")
-
-    def on_mount(self) -> None:
-        """Take questions at once; everything is opened behind."""
-        if self._theme_wanted:
-            self.theme = self._theme_wanted
-        self.set_keymap(self._keys_wanted)
-        self._fit(self.size.width, self.size.height)
-        self.line.focus()
-        self._status()
-        self.call_after_refresh(self.work.open)
-
-    # -- the parts --------------------------------------------------------------------------------
-
-    @property
-    def line(self) -> QuestionLine:
-        """The question line."""
-        return self.screen_stack[0].query_one(QuestionLine)
-
-    @property
-    def transcript(self) -> Transcript:
-        """The conversation so far."""
-        return self.screen_stack[0].query_one(Transcript)
-
-    @property
-    def evidence(self) -> EvidenceSide:
-        """The evidence side."""
-        return self.screen_stack[0].query_one(EvidenceSide)
-
-    @property
-    def top(self) -> Top:
-        """The header."""
-        return self.screen_stack[0].query_one(Top)
-
-    # -- asking -----------------------------------------------------------------------------------
+class ChatApp(Listening):
+    """`ehrqa chat`."""
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter in the question line."""
@@ -163,103 +81,6 @@ class ChatApp(App[int]):
         """A completion was clicked."""
         self.line.take(message.completion)
 
-    # -- what the worker says ---------------------------------------------------------------------
-
-    def on_opening(self, message: say.Opening) -> None:
-        """What is being opened."""
-        self._opening = message.what
-        self._status()
-
-    def on_opened(self, message: say.Opened) -> None:
-        """Everything is open."""
-        self._opening, self.as_of = "", message.about.as_of
-        self.top.known = message.about
-        self.top.draw()
-        self.line.complete = message.complete
-        typed_since = self.line._past
-        self.line._past = []
-        self.line.remember(*message.past, *typed_since)
-        self._status()
-
-    def on_not_opened(self, message: say.NotOpened) -> None:
-        """Without a database there is nothing to do here; without a model there is."""
-        self._opening = ""
-        if message.fatal:
-            self.error = message.error
-            self.exit(message.error.exit_code)
-            return
-        self.tell(f"{message.error.message}; {message.error.hint}", bad=True)
-        self._status()
-
-    def on_happened(self, message: say.Happened) -> None:
-        """An event of the running question."""
-        if message.name == "warning":
-            self.tell(str(message.what), bad=True)
-        view = self._unanswered.get(message.ticket)
-        if view is not None:
-            view.happened(message.name, message.what)
-            if message.name != "token":
-                self._status()
-
-    def on_answered(self, message: say.Answered) -> None:
-        """An answer."""
-        view = self._unanswered.pop(message.ticket, None)
-        if view is None:
-            return
-        view.answered(message.turn)
-        self._choose(view)
-        if message.turn.patient_id is not None and message.turn.patient_id != self.top.patient:
-            self.top.patient = message.turn.patient_id
-            self.top.draw()
-            self.work.read_patient()
-        self._status()
-
-    def on_ended(self, message: say.Ended) -> None:
-        """No answer, because the user wanted none or the question cannot be asked."""
-        view = self._unanswered.pop(message.ticket, None)
-        if view is not None:
-            view.ended(message.error)
-        self._status()
-
-    def on_evidence_read(self, message: say.EvidenceRead) -> None:
-        """The evidence of an answer."""
-        self.evidence.fill(message.turn, message.evidence)
-
-    def on_patient_read(self, message: say.PatientRead) -> None:
-        """The patient."""
-        self.top.patient = message.patient_id
-        self.top.draw()
-        self.evidence.patient(message, self.as_of)
-
-    def on_resumed(self, message: say.Resumed) -> None:
-        """Another conversation."""
-        first = self._tickets + 1
-        self._tickets += len(message.turns)
-        self.transcript.begin(list(enumerate(message.turns, start=first)))
-        self.line.remember(*(t.typed for t in message.turns if t.kind == "question"))
-        answered = self.transcript.answered()
-        self._choose(answered[-1] if answered else None)
-        self.top.patient = message.patient_id
-        self.top.draw()
-        self.work.read_patient()
-
-    def on_said(self, message: say.Said) -> None:
-        """Something to tell."""
-        self.tell(message.text, bad=message.bad)
-
-    def on_listed(self, message: say.Listed) -> None:
-        """Conversations, for the history if it is still open."""
-        from ehrqa_cli.tui.history_screen import HistoryScreen
-
-        if isinstance(self.screen, HistoryScreen):
-            self.screen.listed(message.words, message.found)
-
-    def on_exported(self, message: say.Exported) -> None:
-        """The conversation is in a file."""
-        self.tell(f"Exported to {message.path}")
-
-    # -- keys -------------------------------------------------------------------------------------
-
     def action_stop(self) -> None:
         """Escape: close the list, end the question, go back to the line."""
         if self.line.candidates.display:
@@ -270,11 +91,23 @@ class ChatApp(App[int]):
         self.line.focus()
 
     def stop_asking(self) -> None:
-        """End the running question and all that wait; the line is free at once."""
+        """End the running question and all that wait; the line is free at once.
+
+        What is between two steps may not hear of it the first time, so it is told again.
+        """
         for ticket, view in self._unanswered.items():
             view.ending()
             self.work.cancel(ticket)
         self._status()
+        if self._unanswered:
+            self.set_timer(_AGAIN, self._still_ending)
+
+    def _still_ending(self) -> None:
+        ending = [t for t, view in self._unanswered.items() if view.state == "ending"]
+        for ticket in ending:
+            self.work.cancel(ticket)
+        if ending:
+            self.set_timer(_AGAIN, self._still_ending)
 
     def action_interrupt(self) -> None:
         """Ctrl-C: copy what is selected, else end the question, else clear the line."""
@@ -327,23 +160,11 @@ class ChatApp(App[int]):
         answered = self.transcript.answered()
         if answered:
             at = answered.index(self._chosen) if self._chosen in answered else len(answered)
-            self._choose(answered[max(0, min(len(answered) - 1, at + by))])
+            self.choose(answered[max(0, min(len(answered) - 1, at + by))])
 
     def on_turn_view_chosen(self, message: TurnView.Chosen) -> None:
         """A click on an answer."""
-        self._choose(message.view)
-
-    def _choose(self, view: TurnView | None) -> None:
-        for other in self.transcript.views.values():
-            other.set_class(other is view, "-chosen")
-        self._chosen = view
-        turn = view.turn if view is not None else None
-        self.line.offers = len(view.offers) if view is not None else 0
-        self.evidence.show(turn)
-        if view is not None and turn is not None:
-            view.scroll_visible(animate=False)
-            if turn.answer.evidence:
-                self.work.read_evidence(turn)
+        self.choose(message.view)
 
     def action_copy(self) -> None:
         """Copy the chosen answer, or what is selected, through the terminal (OSC 52)."""
@@ -399,28 +220,24 @@ class ChatApp(App[int]):
 
         self.push_screen(HistoryScreen(self.work), chosen)
 
+    def action_about(self) -> None:
+        """Say in the transcript what is open."""
+        self.tell(told(self.top.known) if self.top.known else f"{self._opening} ...")
+
     def action_help(self) -> None:
         """Show the keys as they are now."""
         from ehrqa_cli.tui.help_screen import HelpScreen
 
-        found = []
-        for binding in [*APP_KEYS, *QuestionLine.BINDINGS, *QueryPane.BINDINGS]:
-            key = self._keys_wanted.get(binding.id or "", binding.key)
-            shown = ", ".join(self.get_key_display(one) for one in binding.make_bindings([binding]))
-            found.append((shown if key == binding.key else key, binding.description, binding.id))
-        self.push_screen(HelpScreen(found))
+        self.push_screen(HelpScreen(explained(self._keys_wanted)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The command palette: Textual's commands and ours."""
         yield from super().get_system_commands(screen)
         for binding in APP_KEYS:
             if binding.id not in ("interrupt", "quit", "cancel"):
-                run = binding.action
-                yield SystemCommand(
-                    binding.description,
-                    f"{binding.id} ({binding.key})",
-                    lambda run=run: self.call_later(self.run_action, run),
-                )
+                key = self._keys_wanted.get(binding.id or "", binding.key)
+                run = partial(self.call_later, self.run_action, binding.action)
+                yield SystemCommand(binding.description, f"the key for it: {key}", run)
         if self._pasted:
             yield SystemCommand("Save the pasted text", "that was too long", self._save_pasted)
 
@@ -441,46 +258,6 @@ class ChatApp(App[int]):
                 self.tell(f"Saved to {name}")
 
         self.push_screen(AskScreen("Save the pasted text to a file", "pasted.txt"), named)
-
-    # -- the rest ---------------------------------------------------------------------------------
-
-    def tell(self, what: str, *, bad: bool = False) -> None:
-        """Say something in the transcript."""
-        self.transcript.say(what, bad=bad)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Two sides, one side, or no room."""
-        self._fit(event.size.width, event.size.height)
-
-    def _fit(self, width: int, height: int) -> None:
-        base = self.screen_stack[0]
-        base.set_class(width < WIDE, "-narrow")
-        small = width < LEAST[0] or height < LEAST[1]
-        base.set_class(small, "-small")
-        said = f"{width}x{height} is too small: make it {LEAST[0]}x{LEAST[1]}."
-        base.query_one("#small", Static).update(said if small else "")
-
-    def _status(self) -> None:
-        running = [view for view in self._unanswered.values() if view.state != "waiting"]
-        waiting = len(self._unanswered) - len(running)
-        if running:
-            said = f"{running[0].doing}" + (
-                "" if running[0].state == "ending" else "  (Esc ends it)"
-            )
-        elif self._opening:
-            said = f"{self._opening} ... you can type already"
-        else:
-            said = "ready"
-        more = f"  {waiting} waiting" if waiting else ""
-        self.screen_stack[0].query_one("#status", Static).update(said + more)
-
-    def _fatal_error(self) -> None:
-        """A fault of ours: leave the terminal as it was, and let the caller say it in one line.
-
-        Textual would print the values of local variables, and those are patients' data.
-        """
-        self.error = self._exception
-        self._close_messages_no_wait()
 
 
 def copied(turn: Turn | None) -> str:

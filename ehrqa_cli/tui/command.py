@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ehrqa_cli.cli.options import answer_options, open_database, read_answer_options
+from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.cli.options import AnswerOptions
@@ -35,8 +37,18 @@ def chat(plain: bool, theme: str | None, **flags: Any) -> int:
         from ehrqa_cli.cli.chat_plain import plain_chat
 
         return plain_chat(options)
-    open_database(options.db).close()  # a wrong file is said before the screen is taken
+    if not _only_notes(options.db):
+        open_database(options.db).close()  # a wrong file is said before the screen is taken
     return run(options, theme)
+
+
+def _only_notes(db: Path) -> bool:
+    """There may be notes beside a database that is not there."""
+    if db.exists():
+        return False
+    from ehrqa_cli.notes.store import notes_path
+
+    return notes_path(db).exists()
 
 
 def has_screen() -> bool:
@@ -47,15 +59,22 @@ def has_screen() -> bool:
 
 def run(options: AnswerOptions, theme: str | None) -> int:
     """Show the screen until the user leaves; the exit code. Raises what ended it before that."""
+    from textual.theme import BUILTIN_THEMES
+
     from ehrqa_cli import config
     from ehrqa_cli.tui import graphics
     from ehrqa_cli.tui.app import ChatApp
     from ehrqa_cli.tui.driver import tolerate_bytes
+    from ehrqa_cli.tui.keys import check_keys
 
     settings = config.load()
+    theme = theme or settings.theme
+    if theme is not None and theme not in BUILTIN_THEMES:
+        hint = f"the themes are: {', '.join(sorted(BUILTIN_THEMES))}"
+        raise UsageError(f"there is no theme {theme!r}", hint)
     tolerate_bytes()
     graphics.look()
-    app = ChatApp(options, theme=theme or settings.theme, keys=dict(settings.keys))
+    app = ChatApp(options, theme=theme, keys=check_keys(settings.keys))
     try:
         code = app.run()
     finally:

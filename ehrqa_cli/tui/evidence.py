@@ -56,9 +56,9 @@ class EvidenceSide(TabbedContent):
             self.active = "image" if evidence.images else "note" if evidence.notes else "rows"
         self._fill()
 
-    def patient(self, read: PatientRead, as_of: str) -> None:
+    def patient(self, read: PatientRead) -> None:
         """Show the patient."""
-        self.query_one(PatientPane).show(read.summary, read.problem, as_of)
+        self.query_one(PatientPane).show(read.summary, read.problem, read.as_of)
 
     def on_tabbed_content_tab_activated(self) -> None:
         """Fill the pane that is looked at now."""

@@ -12,11 +12,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 _ABOUT = """\
-Ask in your own words; Enter sends. What you ask next may build on it: "and the one before that?",
+Ask in your own words; Enter sends. What you ask next may build on it: "and the one before?", \
 "what about potassium?", "the same for 10014729". The question that was really asked is shown.
 
-● an answer, with the rows, lines or images it rests on    ○ not answered, with the reason
-✗ a fault, with the next step                              1-9 ask what is offered instead
+● an answer, with what it rests on
+○ not answered, with the reason; 1 to 9 ask what is offered instead
+✗ a fault, with the next step
 
 """
 
@@ -41,8 +42,8 @@ class HelpScreen(ModalScreen[None]):
     def _page(self) -> Text:
         page = Text(_ABOUT)
         for key, what, name in self.keys:
-            page.append(f"{key:>12}  ", "bold")
-            page.append(f"{what:<44}")
+            page.append(f"{key:>20}  ", "bold")
+            page.append(f"{what:<32}")
             page.append(f"{name}\n", "dim")
         page.append("\nThe names on the right are for [chat.keys] in the settings file.", "dim")
         return page

@@ -94,10 +94,11 @@ class EvidenceRead(Message):
 
 @dataclass
 class PatientRead(Message):
-    """The summary of the conversation's patient; None with what there is to say instead."""
+    """The conversation's patient as of a time; None with what there is to say instead."""
 
     patient_id: int | None
-    summary: PatientSummary | None
+    summary: PatientSummary | None = None
+    as_of: str = ""
     problem: str = ""
 
 

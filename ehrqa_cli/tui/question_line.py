@@ -72,9 +72,9 @@ class QuestionLine(Input):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "earlier", "Question before this one", show=False, id="earlier"),
         Binding("down", "later", "Question after this one", show=False, id="later"),
-        Binding("tab", "complete", "Take the completion, or leave the line", show=False, id="take"),
-        Binding("ctrl+c", "app.interrupt", "Copy, end the question, or clear", show=False),
-        Binding("ctrl+d", "delete_or_quit", "Delete right; quit from an empty line", show=False),
+        Binding("tab", "complete", "Take what is offered, or go on", show=False, id="take"),
+        Binding("ctrl+c", "app.interrupt", "Copy, stop, or clear the line", show=False),
+        Binding("ctrl+d", "delete_or_quit", "Delete; quit if empty", show=False, id="leave"),
     ]
 
     @dataclass
@@ -132,11 +132,17 @@ class QuestionLine(Input):
         self.candidates.offer(self.complete(self.value, self.cursor_position))
 
     def on_key(self, event: events.Key) -> None:
-        """A digit in the empty line picks one of the questions offered."""
-        if not self.value and event.character and event.character in "123456789"[: self.offers]:
-            event.prevent_default()
-            event.stop()
+        """In the empty line a digit asks one of the questions offered, and ? shows the keys."""
+        if self.value or not event.character:
+            return
+        if event.character == "?":
+            self.app.call_later(self.app.run_action, "help")
+        elif event.character in "123456789"[: self.offers]:
             self.post_message(self.Digit(int(event.character)))
+        else:
+            return
+        event.prevent_default()
+        event.stop()
 
     def _on_paste(self, event: events.Paste) -> None:
         """Put the whole text in, on one line, or say why not: nothing is cut off in silence."""

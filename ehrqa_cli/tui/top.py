@@ -41,7 +41,9 @@ def header(database: str, patient: int | None, known: About | None, width: int) 
     if known is None:
         parts.append("loading")
     else:
-        parts += [f"now is {known.as_of[:16]}", f"model {known.model}"]
+        parts += [f"now is {known.as_of[:16]}"] if known.as_of else ["only notes"]
+        parts += [f"model {known.model}"] if known.model else []
+        parts += [f"notes {known.reader}"] if known.reader else []
         if known.images:
             parts.append(f"images {known.images}: {known.coverage}")
         else:

@@ -35,14 +35,17 @@ _STEPS = {
     "ground": "finding the evidence",
     "tell": "wording the answer",
     "console": "looking for what could be asked instead",
-    "notes": "finding lines in the notes",
-    "find": "finding lines in the notes",
-    "read": "reading the notes",
+    "choose": "choosing tables, images or notes",
+    "take": "reading the question",
+    "empty": "weighing how sure this is",
+    "find_notes": "finding lines in the notes",
+    "read_notes": "reading the notes",
+    "tell_note": "wording the answer",
 }
 _LABELS = {
     Status.ANSWERED: ("● ", "answered"),
     Status.ABSTAINED: ("○ ", "abstained"),
-    Status.FAILED: ("✗ Failed. ", "failed"),
+    Status.FAILED: ("✗ Failed: ", "failed"),
 }
 STATES = ("waiting", "running", "ending", "answered", "abstained", "failed", "ended")
 
@@ -153,9 +156,8 @@ class TurnView(Static):
             drawn = text("Query run: ", "bold").append_text(text(one_line(self.typed, 400)))
         if self._asked != self.typed and not self.edited:
             drawn.append("\nread as: ", "dim").append_text(text(self._asked, "italic"))
-            if self._carried:
-                carried = ", ".join(self._carried)
-                drawn.append_text(text(f" (carried over: {carried})", "dim"))
+        if self._carried:
+            drawn.append_text(text(f"\ncarried over: {', '.join(self._carried)}", "dim"))
         drawn.append("\n").append_text(self._outcome())
         self.update(drawn)
 
@@ -164,7 +166,7 @@ class TurnView(Static):
             return answer_text(self.turn)
         if self._fault is not None:
             return (
-                text("✗ Failed. ", "bold")
+                text("✗ Failed: ", "bold")
                 .append_text(text(f"{self._fault.message}\n"))
                 .append_text(text(self._fault.hint, "dim"))
             )

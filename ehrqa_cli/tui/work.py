@@ -148,7 +148,8 @@ class Work:
             from ehrqa_cli.engine.chat import Completer, Conversation, history_of
 
             session = self.options.session()
-            _ = session.database, session.as_of
+            if not session.only_notes:
+                _ = session.database, session.as_of
             self._history = history_of(self.options.log)
             self._conversation = Conversation(
                 session, patient_id=self.options.patient, history=self._history
@@ -182,7 +183,7 @@ class Work:
                 return
             self._running = ticket
             if self._conversation is not None:
-                self._conversation.session.cancelled.clear()
+                self._conversation.session.resume()
         try:
             talk = self._talk()
             self._look_for_database()
@@ -241,16 +242,16 @@ class Work:
         talk = self._talk()
         number = talk.patient_id
         if number is None:
-            self._post(say.PatientRead(None, None))
+            self._post(say.PatientRead(None))
             return
+        as_of, found, problem = talk.as_of or talk.session.as_of, None, ""
         try:
-            as_of = talk.as_of or talk.session.as_of
             found = patient_summary(talk.session.database, number, as_of, self.options.db)
         except EhrqaError as error:
-            self._post(say.PatientRead(number, None, _told(error)))
-            return
-        problem = "" if found else f"Nobody here has the id {number}."
-        self._post(say.PatientRead(number, found, problem))
+            problem = _told(error)
+        if found is None:
+            problem = problem or f"Nobody here has the id {number}."
+        self._post(say.PatientRead(number, found, as_of, problem))
 
     def _close(self) -> None:
         if self._conversation is not None:

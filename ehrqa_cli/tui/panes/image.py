@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -59,11 +59,10 @@ class ImagePane(Vertical):
         yield Static(text(title), markup=False, classes="heading")
         if view.problem:
             yield Static(text(view.problem), markup=False, classes="notice -bad")
-        if picture is not None:
-            yield drawn(picture)
-        elif view.path is None and not view.problem:
+        if picture is None and not view.problem:
             yield Static("There is no picture of it here, only labels.", classes="notice")
-        yield Static(_findings(view), markup=False, classes="part")
+        findings = Static(_findings(view), markup=False, classes="part")
+        yield findings if picture is None else Horizontal(drawn(picture), findings)
 
 
 def drawn(picture: Grey) -> Widget:

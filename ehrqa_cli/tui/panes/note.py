@@ -79,13 +79,11 @@ class Lines(RichLog):
         """Show a note, at its first mark."""
         self._view = view
         self._fill()
-        self.call_after_refresh(self.go, 0)
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap anew."""
         if self.size.width != self._width:
-            self._fill()
-            self.call_after_refresh(self.go, 0)
+            self.call_after_refresh(self._fill)  # what is written sooner would wait for the size
 
     def go(self, by: int) -> None:
         """Scroll to the first mark (0), the next one (1) or the one before (-1)."""
@@ -113,6 +111,7 @@ class Lines(RichLog):
             if line.marks:
                 self._marks.append(len(self.lines))
             self.write(_drawn(number, line))
+        self.call_after_refresh(self.go, 0)
 
 
 def _drawn(number: int, line: NoteLine) -> Text:

@@ -65,7 +65,7 @@ def page(patient: PatientSummary, as_of: str) -> Text:
 def _lab(lab: LabSeries) -> Text:
     out = text(f"{one_line(lab.name, _NAME):<{_NAME}} ")
     out.append(f"{sparkline(lab.values):>12} ")
-    out.append_text(text(f"{lab.last:g} {lab.unit}", "bold"))
+    out.append_text(text(f"{f'{lab.last:g} {lab.unit}':<14}", "bold"))
     return out.append_text(text(f"  {lab.at[:16]}\n", "dim"))
 
 

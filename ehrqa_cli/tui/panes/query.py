@@ -30,7 +30,7 @@ class QueryPane(VerticalScroll):
     """Read from above: what is easiest to check comes first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f9", "run_again", "Run the edited query", id="run_again"),
+        Binding("f9", "run_again", "Run query", id="run_again"),
     ]
 
     @dataclass
