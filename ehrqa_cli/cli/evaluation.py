@@ -9,6 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, eval_images, eval_notes, output
 from ehrqa_cli.cli.eval_abstention import abstention
+from ehrqa_cli.cli.eval_spider import spider
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 BENCHMARKS = {
@@ -106,5 +107,6 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
 
 
 evaluation.add_command(abstention)
+evaluation.add_command(spider)
 for _command in (*eval_images.COMMANDS, *eval_notes.COMMANDS):
     evaluation.add_command(_command)

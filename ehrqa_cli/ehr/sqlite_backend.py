@@ -39,6 +39,7 @@ class SqliteDatabase(Database):
         self._cancelled = False
         self._timed_out = False
         self._deadline = 0.0
+        self._looks = 0  # that are left before Limits.steps are over; below 0 for no such limit
         guard.prepare(connection)
         self._schema = _read_schema(connection)
         self._meta = _read_meta(connection)
@@ -52,6 +53,18 @@ class SqliteDatabase(Database):
     @classmethod
     def open(cls, path: Path) -> SqliteDatabase:
         """Open ``path`` for reading. Raises DatabaseError when it is not a SQLite EHR."""
+        database = cls.open_any(path)
+        lacking = ehr_schema.missing(database.schema())
+        if lacking:
+            database.close()
+            shown = ", ".join(lacking[:6]) + (" ..." if len(lacking) > 6 else "")
+            raise DatabaseError(f"{path} is not an EHR: it lacks {shown}", _MAKE_ONE)
+        return database
+
+    @classmethod
+    def open_any(cls, path: Path) -> SqliteDatabase:
+        """Open ``path`` for reading, whatever its tables (a benchmark's databases are no EHRs).
+        Raises DatabaseError."""
         _check_file(path)
         try:
             connection = sqlite3.connect(
@@ -61,16 +74,10 @@ class SqliteDatabase(Database):
             raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
         connection.text_factory = _decode
         try:
-            database = cls(path, connection)
+            return cls(path, connection)
         except (sqlite3.Error, MemoryError) as error:
             connection.close()
             raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
-        lacking = ehr_schema.missing(database.schema())
-        if lacking:
-            database.close()
-            shown = ", ".join(lacking[:6]) + (" ..." if len(lacking) > 6 else "")
-            raise DatabaseError(f"{path} is not an EHR: it lacks {shown}", _MAKE_ONE)
-        return database
 
     def schema(self) -> Mapping[str, Sequence[str]]:
         """Table name to column names; internal, virtual and ``ehrqa_`` tables are left out."""
@@ -166,10 +173,12 @@ class SqliteDatabase(Database):
             guard.bound(self._connection, limits.length)
         except sqlite3.ProgrammingError as error:
             raise DatabaseError("the database is closed", "open it again") from error
+        self._looks = -1 if limits.steps is None else limits.steps // _STEPS + 1
         self._deadline = time.monotonic() + limits.seconds
 
     def _tick(self) -> int:
-        if self._deadline and time.monotonic() > self._deadline:
+        self._looks -= 1
+        if self._looks == 0 or (self._deadline and time.monotonic() > self._deadline):
             self._timed_out = True
         return int(self._timed_out or self._cancelled)
 
@@ -197,8 +206,9 @@ class SqliteDatabase(Database):
         if self._cancelled:
             return Cancelled("the query was cancelled", "run it again when you like")
         if self._timed_out:
+            took = f"{limits.seconds:g} s" if self._looks else f"{limits.steps:,} steps"
             return LimitExceeded(
-                f"the query took longer than {limits.seconds:g} s",
+                f"the query took longer than {took}",
                 "ask about fewer patients or a shorter time, or raise the time limit",
             )
         if self._authorizer.denied is not None:

@@ -42,7 +42,7 @@ def read_objects(path: Path, needed: Sequence[str]) -> Source:
 
     Raises EvaluationError, which says in which line or at which question something is wrong.
     """
-    content = _bytes(path)
+    content = read_bytes(path)
     found = _lines(path, content) if _is_lines(path) else _whole(path, content)
     if isinstance(found, dict):  # {"data": [...]}, as EHRSQL wraps its questions
         found = next((v for v in found.values() if isinstance(v, list)), None)
@@ -58,6 +58,12 @@ def read_objects(path: Path, needed: Sequence[str]) -> Source:
     return Source(path, found, hashlib.sha256(content).hexdigest())
 
 
+def read_json(path: Path) -> Source:
+    """A JSON file of any shape. Raises EvaluationError."""
+    content = read_bytes(path)
+    return Source(path, _whole(path, content), hashlib.sha256(content).hexdigest())
+
+
 def check_ids(ids: Sequence[str], path: Path) -> None:
     """Raises EvaluationError when two questions have the same id: records are kept by it."""
     twice = next((key for key, n in Counter(ids).items() if n > 1), None)
@@ -65,6 +71,24 @@ def check_ids(ids: Sequence[str], path: Path) -> None:
         raise EvaluationError(
             f"{path} has two questions with the id {twice}", "each needs an id of its own"
         )
+
+
+def read_bytes(path: Path, kind: str = "JSON") -> bytes:
+    """The bytes of a file of this ``kind``. Raises EvaluationError when it cannot be read, is
+    empty, or is what one gets in place of a file: a Git LFS pointer, a web page."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    if not content.strip():
+        raise EvaluationError(f"{path} is empty", "fetch it again")
+    if content.startswith(_POINTER):
+        raise EvaluationError(f"{path} is a Git LFS pointer, not the file", "run `git lfs pull`")
+    if content.lstrip()[:1] == b"<":
+        raise EvaluationError(
+            f"{path} is a web page, not {kind}", "log in where the data is got, and fetch it again"
+        )
+    return content
 
 
 def hash_file(path: Path) -> str:
@@ -78,22 +102,6 @@ def hash_file(path: Path) -> str:
 
 def _is_lines(path: Path) -> bool:
     return path.suffix in (".jsonl", ".ndjson")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    if not content.strip():
-        raise EvaluationError(f"{path} is empty", "fetch it again")
-    if content.startswith(_POINTER):
-        raise EvaluationError(f"{path} is a Git LFS pointer, not the file", "run `git lfs pull`")
-    if content.lstrip()[:1] == b"<":
-        raise EvaluationError(
-            f"{path} is a web page, not JSON", "log in where the data is got, and fetch it again"
-        )
-    return content
 
 
 def _whole(path: Path, content: bytes) -> Any:
