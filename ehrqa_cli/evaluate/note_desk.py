@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.contracts.plugins import NoteReader
 from ehrqa_cli.evaluate.note_answers import GivenAnswer
 from ehrqa_cli.notes.desk import DEFAULT_READER, NoteDesk
 from ehrqa_cli.notes.importing.write import Writer
+from ehrqa_cli.notes.read.choose import open_reader
 from ehrqa_cli.notes.store import NoteStore
 
 
@@ -27,9 +27,8 @@ class DeskSystem:
 
     @classmethod
     def open(cls, name: str | None = None) -> DeskSystem:
-        """The reader called ``name``, or the default one. Raises PluginError and ModelError."""
-        contract: type[NoteReader] = NoteReader  # type: ignore[type-abstract]
-        return cls(registry.load(registry.NOTE_READER, name or DEFAULT_READER, contract)())
+        """The reader called ``name``, a GGUF file, or the default. Raises PluginError, ModelError."""
+        return cls(open_reader(name or DEFAULT_READER))
 
     def __enter__(self) -> DeskSystem:
         return self

@@ -17,7 +17,8 @@ from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.plugins import NoteReader
 from ehrqa_cli.notes.find import Finder, cohort
 from ehrqa_cli.notes.read import EmbeddedReader
-from ehrqa_cli.registry import NOTE_READER, load
+from ehrqa_cli.notes.read.choose import open_reader
+from ehrqa_cli.notes.read.record import OnRead, Record, RecordNote, RecordReader
 
 DEFAULT_READER = "embedded"
 LINES = 48  # given to the reader
@@ -34,13 +35,14 @@ class NoteDesk:
 
     @classmethod
     def open(cls, db_path: Path, reader: str | NoteReader = DEFAULT_READER) -> NoteDesk:
-        """Open the notes of the EHR at ``db_path`` with a reader, or the name of one.
+        """Open the notes of the EHR at ``db_path`` with a reader, or the name of one or the path
+        of a GGUF file: see `open_reader`.
 
         Raises DatabaseError when there are no notes or a file is damaged, PluginError for a reader
         that is not installed and ModelError when its model is missing.
         """
         if isinstance(reader, str):
-            reader = load(NOTE_READER, reader, NoteReader)()  # type: ignore[type-abstract]
+            reader = open_reader(reader)
         return cls(Finder.open(db_path), reader)
 
     def __enter__(self) -> NoteDesk:
@@ -105,12 +107,45 @@ class NoteDesk:
         if not found:
             return NoteAnswer(None, reason=f"patient {patient_id} has no notes")
         self.prepare(patient_id)
+        if isinstance(self.reader, RecordReader):
+            record = self.record(patient_id)
+            return self.reader.read_record(question, record, found, choices)
         return self.reader.read(question, found, choices)
+
+    def record(self, patient_id: int) -> Record:
+        """All lines of the patient's notes, in order of time."""
+        store = self.finder.store
+        rows = store.query(
+            "SELECT id, note_id, charttime, category FROM note WHERE patient_id = ?"
+            " ORDER BY charttime IS NULL, charttime, note_id",
+            (patient_id,),
+        )
+        return Record(
+            tuple(
+                RecordNote(
+                    name, charttime, category, tuple(line for _, line in store.note_lines(note))
+                )
+                for note, name, charttime, category in rows
+            )
+        )
+
+    def read_ahead(self, patient_id: int, on_read: OnRead | None = None) -> bool:
+        """Let a reader that reads whole records read this one before it is asked about.
+
+        ``on_read`` is called with (read, all) tokens. False where there is nothing to read ahead:
+        another reader, no notes, or a record too long to be read whole. Raises ModelError, and
+        Cancelled after ``cancel``; what was read until then is kept.
+        """
+        if not isinstance(self.reader, RecordReader) or not self.has(patient_id):
+            return False
+        return self.reader.prepare(self.record(patient_id), on_read)
 
     def prepare(self, patient_id: int) -> None:
         """Give the reader the vectors that the index holds, so that it need not make them."""
         index, reader = self.finder.index, self.reader
-        if index is None or not isinstance(reader, EmbeddedReader) or patient_id in self._told:
+        if index is None or patient_id in self._told:
+            return
+        if not isinstance(reader, EmbeddedReader | RecordReader):
             return
         self._told.add(patient_id)
         store = self.finder.store
