@@ -101,11 +101,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on one database query; time in ``seconds``, ``rows`` returned, ``length`` in bytes."""
+    """Bounds on one database query; time in ``seconds``, ``rows`` returned, ``length`` in bytes.
+
+    ``steps`` of the database's own machine, where it counts them (SQLite's does, by the thousand),
+    end a query at the same place in every run, however busy the computer is.
+    """
 
     seconds: float = 10.0
     rows: int = 1000
     length: int = 1_000_000
+    steps: int | None = None
 
 
 @dataclass(frozen=True)

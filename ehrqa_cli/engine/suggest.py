@@ -21,7 +21,10 @@ from ehrqa_cli.text2sql.third import with_values
 
 MOST = 3
 LOOKED_AT = 16
-SECONDS = 0.6
+# Of each query: a limit of steps and not of time, so that two runs offer the same. That of time is
+# for databases that count none.
+STEPS = 20_000_000
+SECONDS = 10.0
 # Cosine distances beyond which a known question is about something else; a question with no value
 # in common needs to be nearer.
 FAR, FAR_WITHOUT_VALUES = 0.2, 0.1
@@ -32,7 +35,8 @@ _WORD = re.compile(r"[a-z]{4,}")
 def suggestions_for(draft: Draft) -> tuple[str, ...]:
     """At most MOST questions; none without a second opinion.
 
-    What cannot be had within SECONDS is left out: an offer never fails an answer.
+    What cannot be had within STEPS of a query, or SECONDS, is left out: an offer never fails an
+    answer.
     """
     second, linked = draft.session.second, draft.linked
     if second is None or linked is None:
@@ -77,7 +81,7 @@ def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, tuple
 
 
 def _gives_something(form: Form, draft: Draft, seconds: float) -> bool:
-    limits = Limits(seconds=seconds, rows=20)
+    limits = Limits(seconds=seconds, rows=20, steps=STEPS)
     try:
         sql = compile_sql(form)
         result, _ = neuralsql.run(sql, draft.session.database, as_of=draft.as_of, limits=limits)
