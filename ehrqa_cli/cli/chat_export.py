@@ -68,7 +68,7 @@ def export_chat(path: Path, turns: Sequence[Turn], *, title: str = "", force: bo
 
 
 def as_json(turns: Sequence[Turn], title: str = "") -> str:
-    """One object: ``title`` and ``turns``, each with its question and the fields of `ask --json`."""
+    """One object: ``title`` and ``turns``; a turn's ``answer`` has the fields of `ask --json`."""
     listed = [
         {
             "number": turn.number,

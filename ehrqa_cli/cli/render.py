@@ -12,8 +12,9 @@ SHOWN_ROWS = 20
 _LABEL = 12  # columns of the labels on the left
 
 
-def answer_lines(answer: Answer, explain: bool = False) -> Iterator[str]:
-    """The answer's lines: the sentence, then what it rests on; with ``explain`` how it came."""
+def answer_lines(answer: Answer, explain: bool = False, all_in: str = "--json") -> Iterator[str]:
+    """The answer's lines: the sentence, then what it rests on; with ``explain`` how it came.
+    ``all_in`` names where that is which is left out."""
     yield headline(answer)
     if answer.status is Status.FAILED:
         return
@@ -23,8 +24,8 @@ def answer_lines(answer: Answer, explain: bool = False) -> Iterator[str]:
         yield _field("choice", answer.choice)
     if answer.description:
         yield _field("read as", answer.description)
-    yield from _rows(answer)
-    yield from _evidence(answer)
+    yield from _rows(answer, all_in)
+    yield from _evidence(answer, all_in)
     if answer.confidence is not None:
         yield _field("confidence", f"{answer.confidence:.3f}")
     if explain:
@@ -42,7 +43,7 @@ def _field(label: str, text: str) -> str:
     return f"  {label:<{_LABEL}}{text}"
 
 
-def _rows(answer: Answer) -> Iterator[str]:
+def _rows(answer: Answer, all_in: str) -> Iterator[str]:
     """Rows of more than one column; those of one are in the sentence already."""
     if len(answer.columns) < 2 or not answer.rows:
         return
@@ -50,14 +51,14 @@ def _rows(answer: Answer) -> Iterator[str]:
     for row in answer.rows[:SHOWN_ROWS]:
         yield _field("", " | ".join("NULL" if cell is None else str(cell) for cell in row))
     if len(answer.rows) > SHOWN_ROWS:
-        yield _field("", f"... and {len(answer.rows) - SHOWN_ROWS:,} more (see --json)")
+        yield _field("", f"... and {len(answer.rows) - SHOWN_ROWS:,} more (see {all_in})")
 
 
-def _evidence(answer: Answer) -> Iterator[str]:
+def _evidence(answer: Answer, all_in: str) -> Iterator[str]:
     for number, item in enumerate(answer.evidence[:SHOWN_EVIDENCE]):
         yield _field("" if number else "evidence", evidence_text(item))
     if len(answer.evidence) > SHOWN_EVIDENCE:
-        yield _field("", f"... and {len(answer.evidence) - SHOWN_EVIDENCE:,} more (see --json)")
+        yield _field("", f"... and {len(answer.evidence) - SHOWN_EVIDENCE:,} more (see {all_in})")
 
 
 def evidence_text(item: dict[str, Any]) -> str:
