@@ -19,7 +19,7 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.images import NotAnswered
-from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Query, Question, Scope
 from ehrqa_cli.engine import confidence, evidence, note_path, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
@@ -156,9 +156,16 @@ def linked_of(draft: Draft) -> LinkedQuestion:
 def write(draft: Draft) -> Reason | None:
     """Let the model write a query for the linked question."""
     assert draft.linked is not None
-    queries = draft.session.model.generate(
-        draft.linked, on_token=lambda token: draft.on_event("token", token)
+    return take_written(
+        draft,
+        draft.session.model.generate(
+            draft.linked, on_token=lambda token: draft.on_event("token", token)
+        ),
     )
+
+
+def take_written(draft: Draft, queries: list[Query]) -> Reason | None:
+    """Take the first of the queries that were written, with its scores."""
     reason = confidence.of_queries(queries)
     if queries:
         draft.query = queries[0]
