@@ -19,13 +19,14 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.images import NotAnswered
-from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Query, Question, Scope
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, PatientScope, Query, Question, Scope
 from ehrqa_cli.engine import confidence, evidence, note_path, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
 from ehrqa_cli.engine.measures import left_out
+from ehrqa_cli.engine.mixed import answer_mixed, note_facts, open_rows, split
 from ehrqa_cli.engine.one_study import one_study
-from ehrqa_cli.engine.route import route_form, route_sql
+from ehrqa_cli.engine.route import Route, route_form, route_sql
 from ehrqa_cli.engine.session import Mode, Session, check_time
 from ehrqa_cli.engine.suggest import suggestions_for
 from ehrqa_cli.engine.text import clean_question, sentence
@@ -124,11 +125,41 @@ def choose(draft: Draft) -> Reason | None:
     if draft.one is not None:
         draft.steps = list(STEPS_OF_ONE)
     elif session.scope is Scope.NOTE or (session.scope is None and session.notes is not None):
-        linked_of(draft)
+        linked = linked_of(draft)
         draft.patient = note_path.patient_of(draft)
-        if note_path.wanted(draft):
+        if draft.patient is not None and draft.patient.in_notes and session.scope is None:
+            draft.mixed = split(question.text, linked)
+        if draft.mixed is not None:
+            draft.steps = [compare_sources]
+        elif note_path.wanted(draft):
             draft.steps = list(STEPS_OF_NOTE)
     return None
+
+
+def compare_sources(draft: Draft) -> Reason | None:
+    """Ask the notes and the tables for the same thing, and compare what they say."""
+    session, desk = draft.session, draft.session.notes
+    assert draft.mixed is not None and desk is not None
+    draft.route = Route(Scope.NOTE, PatientScope.SINGLE, "it compares a note with the tables")
+    found = answer_mixed(
+        draft.mixed,
+        lambda question: ask_tables(replace(question, as_of=draft.as_of), session),
+        lambda text, patient: desk.answer(text, patient),
+        rows=open_rows(session.database),
+        notes=note_facts(desk),
+    )
+    if found.error is not None:
+        raise DatabaseError(found.error["message"], found.error["hint"])
+    draft.compared, draft.evidence, draft.text = found, found.evidence, found.text
+    return found.reason
+
+
+def ask_tables(question: Question, session: Session) -> Answer:
+    """The answer of the path by logical form alone: not logged, and no notes are read for it."""
+    draft = begin(question, session)
+    draft.steps = list(STEPS)
+    advance(draft)
+    return answer_of(draft) if draft.fault is None else failed(draft, draft.fault)
 
 
 def take(draft: Draft) -> Reason | None:

@@ -23,6 +23,7 @@ from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.confidence import Reason, Thresholds
 from ehrqa_cli.engine.lexicon import Unused
+from ehrqa_cli.engine.mixed import Mixed, MixedAnswer
 from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.note_route import Decision
 from ehrqa_cli.engine.one_study import OneStudy
@@ -80,6 +81,8 @@ class Draft:
     third_sql: str | None = None
     one: OneStudy | None = None
     patient: Patient | None = None
+    mixed: Mixed | None = None
+    compared: MixedAnswer | None = None
     decision: Decision | None = None
     declined: Declined | None = None
     note: NoteAnswer | None = None
@@ -118,9 +121,19 @@ def answer_of(draft: Draft) -> Answer:
             reason=told.sentence,
             reason_public=told.kind,
             suggestions=draft.suggestions,
-            # What a reader of notes cites without an answer is where a person should look.
-            evidence=cited(draft.note) if draft.note is not None else (),
+            evidence=_looked_at(draft),
             **_common(draft),
+        )
+    if draft.compared is not None:
+        return Answer(
+            draft.question,
+            Status.ANSWERED,
+            text=draft.text,
+            value=draft.compared.value,
+            columns=draft.compared.columns,
+            rows=draft.compared.rows,
+            evidence=draft.evidence,
+            **_compared(draft.compared, _common(draft)),
         )
     if draft.note is not None:
         return Answer(
@@ -148,6 +161,24 @@ def answer_of(draft: Draft) -> Answer:
         evidence=draft.evidence,
         **_common(draft),
     )
+
+
+def _looked_at(draft: Draft) -> tuple[dict[str, Any], ...]:
+    """What a reader of notes cites without an answer: where a person should look."""
+    if draft.compared is not None:
+        return draft.compared.evidence
+    return cited(draft.note) if draft.note is not None else ()
+
+
+def _compared(found: MixedAnswer, common: dict[str, Any]) -> dict[str, Any]:
+    """``common`` with the query of the tables' side, and both readers' provenance."""
+    table = found.table[-1] if found.table else None
+    if table is None:
+        return common
+    provenance = dict(common["provenance"])
+    provenance["models"] = {**table.provenance["models"], **provenance["models"]}
+    provenance["tables"] = table.provenance
+    return {**common, **{name: getattr(table, name) for name in _QUERY}, "provenance": provenance}
 
 
 _QUERY = ("logical_form", "description", "neuralsql", "executed_sql")
@@ -215,7 +246,8 @@ def _provenance(draft: Draft) -> dict[str, Any]:
             out["models"][key] = dict(opened[name].provenance())
     if draft.done is not None and draft.done.steps and session.graphs is not None:
         out["models"]["images"] = dict(session.graphs.provenance())
-    if draft.note is not None and session.notes is not None:
+    notes_read = draft.note is not None or draft.compared is not None
+    if notes_read and session.notes is not None:
         out["models"]["notes"] = dict(session.notes.provenance())
         out["notes"] = session.notes.fingerprint()
     if draft.third_sql is not None:
@@ -224,6 +256,6 @@ def _provenance(draft: Draft) -> dict[str, Any]:
         # A damaged file is what a failed answer reports; its provenance must not fail again.
         with contextlib.suppress(EhrqaError):
             out["database"] = session.database.fingerprint()
-    if "thresholds" in opened and (draft.query is not None or draft.note is None):
+    if "thresholds" in opened and (draft.query is not None or not notes_read):
         out["thresholds"] = {"from": session.thresholds_from, **draft.thresholds.told()}
     return out

@@ -92,3 +92,25 @@ def test_batch_mixes_tables_and_notes(noted: Path, cli: Any, rote: Any, tmp_path
     assert [row["scope"] for row in found] == ["note", "table", "note"]
     assert found[1]["value"] == 0.9
     assert found[2]["status"] == "abstained" and found[2]["reason"]["kind"] == "not_in_notes"
+
+
+@pytest.mark.parametrize(("noted_value", "said"), [("0.9", "yes"), ("2.4", "no")])
+def test_a_note_is_compared_with_the_tables(
+    ehr: Path, cli: Any, rote: Any, tmp_path: Path, noted_value: str, said: str
+) -> None:
+    source = tmp_path / "note.jsonl"
+    text = f"Pertinent Results:\nCreatinine at discharge was {noted_value} mg/dL.\n"
+    note = {"note_id": "101-DS-1", "patient_id": 101, "hadm_id": 1001, "text": text}
+    source.write_text(json.dumps({**note, "charttime": "2100-02-05"}) + "\n", encoding="utf-8")
+    assert cli("notes", "import", source, "--db", ehr).code == 0
+    question = (
+        "Is the creatinine in the discharge summary the same as the last one measured"
+        " for patient 101?"
+    )
+    ran = cli("ask", question, "--db", ehr, "--json")
+    answer = json.loads(ran.out)
+    assert (ran.code, answer["scope"], answer["value"]) == (0, "note", said), answer["text"]
+    assert noted_value in answer["text"] and "0.9" in answer["text"]
+    assert [item["kind"] for item in answer["evidence"]][0] == "note"
+    assert {"kind": "row", "table": "labevents", "key": {"row_id": 2}} in answer["evidence"]
+    assert answer["executed_sql"] and set(answer["provenance"]["models"]) >= {"notes", "text2sql"}

@@ -95,7 +95,7 @@ def test_words_of_a_note_question_go_to_the_notes_and_others_to_the_tables() -> 
 
 
 def test_where_the_notes_decline_the_tables_are_asked() -> None:
-    answer = ask(Question("last sodium of patient 7?"), with_notes(UNSAID, LAST, score=0.9))
+    answer = ask(Question("last sodium of patient 7?"), with_notes(UNSAID, LAST, score=0.7))
     assert answer.status is Status.ANSWERED and answer.scope is Scope.TABLE
     assert answer.value == 141.5 and all(item["kind"] == "row" for item in answer.evidence)
 
@@ -109,7 +109,7 @@ def test_where_the_tables_decline_the_notes_are_asked() -> None:
 
 
 def test_where_both_decline_the_first_says_why() -> None:
-    opened = with_notes(UNSAID, NOTHING, score=0.9)
+    opened = with_notes(UNSAID, NOTHING, score=0.7)
     answer = ask(Question("why was sodium of patient 7 low?"), opened)
     assert answer.status is Status.ABSTAINED and answer.reason_kind == "not_in_notes"
     assert answer.scope is Scope.NOTE and answer.evidence[0]["excerpt"] == SPAN.excerpt
