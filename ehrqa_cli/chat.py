@@ -8,12 +8,57 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from ehrqa_cli.contracts.errors import Cancelled
+from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.llama import Frame
 
+_MAGIC = b"GGUF"
 STEP = 128  # tokens read at once: what is lost when it is cancelled, and how fine progress is
+
+
+@dataclass(frozen=True)
+class Gguf:
+    """The file of a model and its SHA-256, as published for a pulled one, else as it is."""
+
+    path: Path
+    sha256: str
+
+    @classmethod
+    def pulled(cls, name: str) -> Gguf:
+        """The pulled model called ``name``. Raises ModelError, with how to pull it, where it is
+        missing or not whole."""
+        from ehrqa_cli import config, modelstore
+
+        folder = config.load().models_dir()
+        model = modelstore.by_name(name, folder)
+        path = modelstore.find(name, folder)
+        # Only the size: hashing a gigabyte would take as long as an answer.
+        if path.stat().st_size != model.bytes:
+            raise ModelError(
+                f"the model '{name}' is not whole: {path}",
+                f"run `ehrqa models pull {name} --force`",
+            )
+        return cls(path, model.sha256)
+
+    @classmethod
+    def named(cls, path: Path) -> Gguf:
+        """The file at ``path``. Raises ModelError where there is none, or it is no GGUF file."""
+        from ehrqa_cli import modelstore
+
+        try:
+            with path.open("rb") as file:
+                begins = file.read(len(_MAGIC))
+        except OSError as error:
+            raise ModelError(
+                f"cannot read the model {path}: {error.strerror}",
+                "name a GGUF file, or pull one: see `ehrqa models list`",
+            ) from error
+        if begins != _MAGIC:
+            raise ModelError(f"{path} is not a GGUF file", "name an instruction model as GGUF")
+        return cls(path, modelstore.digest(path))
 
 
 class Writer(Protocol):

@@ -59,7 +59,7 @@ _shared = together(
     help="With the options, or without.",
 )
 @click.option("--level", type=click.Choice(LEVELS), help="Only notes of this length.")
-@click.option("--judge", metavar="NAME", help="Asked five times: exact, f1, or a plugin's name.")
+@click.option("--judge", metavar="NAME", help="Asked five times: exact, f1, local[:MODEL], plugin.")
 @_shared
 def ehrnoteqa(**flags: Any) -> int:
     """EHRNoteQA: answer every question from the patient's notes; accuracy (or exact match and F1)

@@ -5,19 +5,26 @@ The contract stands here until third parties need it without the benchmarks.
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from ehrqa_cli import registry
-from ehrqa_cli.contracts.errors import PluginError
+from ehrqa_cli.chat import Gguf, Transcript, Writer
+from ehrqa_cli.contracts.errors import ModelError, PluginError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.wording import exact, token_f1
+from ehrqa_cli.llama import Llama
 
 GROUP = "ehrqa.judge"
 TIMES = 5
+LOCAL = "qwen2.5-coder-1.5b"  # the judge called "local"
+_CONTEXT, _THREADS = 4096, 2
+_SAID = 4  # tokens of a verdict
 
 # Kweon et al. 2024 (arXiv:2402.16040), appendix A.3, word for word; only the line breaks are ours.
 PROMPT = """\
@@ -119,15 +126,60 @@ class PromptJudge(Judge):
         return {"judge": self.name, **self._model}
 
 
+class LocalJudge(PromptJudge):
+    """The prompt put to a model on this machine. Its first word is drawn by the model's own
+    probabilities (temperature 1), the rest is greedy, so that asking five times tells how sure it
+    is; the draws of one prompt are always the same, so that a run can be repeated."""
+
+    name: ClassVar[str] = "local"
+
+    def __init__(self, file: Gguf, load: Callable[[Path, int, int], Writer] = Llama) -> None:
+        self._transcript = Transcript(load(file.path, _THREADS, _CONTEXT))
+        self._asked: dict[str, int] = {}
+        model = {"model": file.path.name, "sha256": file.sha256, "sampling": "temperature 1"}
+        super().__init__(self._written, model)
+
+    @classmethod
+    def open(cls, model: str) -> LocalJudge:
+        """By the name of a pulled model, or the path of a GGUF file. Raises ModelError."""
+        if model.lower().endswith(".gguf"):
+            return cls(Gguf.named(Path(model).expanduser()))
+        return cls(Gguf.pulled(model or LOCAL))
+
+    def _written(self, prompt: str) -> str:
+        """What the model says to ``prompt``, the n-th time that it is asked."""
+        import numpy as np
+
+        key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()
+        self._asked[key] = nth = self._asked.get(key, 0) + 1
+        ids = self._transcript.chat("You are a careful judge of answers.", prompt)
+        if len(ids) > _CONTEXT - _SAID:
+            raise ModelError("an answer is too long for the judge", "give it another judge")
+        logits = np.asarray(self._transcript.read(ids), dtype=np.float64)
+        weights = np.exp(logits - logits.max())
+        draw = np.random.default_rng([int(key[:15], 16), nth])
+        first = int(draw.choice(len(weights), p=weights / weights.sum()))
+        if self._transcript.writer.is_end(first):
+            return ""
+        rest = self._transcript.write(self._transcript.add([first]), _SAID - 1)
+        return self._transcript.writer.text_of([first]) + rest
+
+
 OWN: Mapping[str, type[Judge]] = {"exact": ExactJudge, "f1": F1Judge}
 
 
 def open_judge(name: str) -> Judge:
-    """The judge ``name``: ``exact``, ``f1``, or an installed plugin's. Raises PluginError."""
+    """The judge ``name``: exact, f1, local or local:MODEL, or an installed plugin's.
+
+    Raises PluginError, and ModelError for a model that is not there.
+    """
     if name in OWN:
         return OWN[name]()
+    kind, _, model = name.partition(":")
+    if kind == LocalJudge.name:
+        return LocalJudge.open(model)
     if name not in registry.names(GROUP):
-        known = ", ".join([*OWN, *registry.names(GROUP)])
+        known = ", ".join([*OWN, "local[:MODEL]", *registry.names(GROUP)])
         raise PluginError(f"no judge is called '{name}'", f"there are: {known}")
     return registry.load(GROUP, name, Judge)()  # type: ignore[type-abstract]
 

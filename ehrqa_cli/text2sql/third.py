@@ -13,11 +13,10 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from ehrqa_cli import neuralsql
-from ehrqa_cli.chat import Transcript, Writer
+from ehrqa_cli.chat import Gguf, Transcript, Writer
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Row
@@ -81,21 +80,11 @@ class ThirdOpinion:
     def pulled(cls, threads: int = 2) -> ThirdOpinion:
         """The pulled model. Raises ModelError, with how to pull it, when it is missing or
         corrupt."""
-        from ehrqa_cli import config, modelstore
-        from ehrqa_cli.contracts.errors import ModelError
         from ehrqa_cli.llama import Llama
 
-        folder = config.load().models_dir()
-        model = modelstore.by_name(MODEL, folder)
-        path: Path = modelstore.find(MODEL, folder)
-        # Only the size: hashing a gigabyte would take as long as an answer.
-        if path.stat().st_size != model.bytes:
-            raise ModelError(
-                f"the model '{MODEL}' is not whole: {path}",
-                f"run `ehrqa models pull {MODEL} --force`",
-            )
-        told = {"model": path.name, "sha256": model.sha256}
-        return cls(Llama(path, threads, CONTEXT), told)
+        file = Gguf.pulled(MODEL)
+        told = {"model": file.path.name, "sha256": file.sha256}
+        return cls(Llama(file.path, threads, CONTEXT), told)
 
     def answer(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ehrqa_cli.notes.read.instruct.model import File
+from ehrqa_cli.chat import Gguf
 from ehrqa_cli.notes.read.instruct.reader import InstructReader
 from ehrqa_cli.notes.read.instruct.states import States
 
@@ -17,7 +17,7 @@ class Coder15(InstructReader):
     name = "qwen2.5-coder-1.5b"
 
     def __init__(self) -> None:
-        super().__init__(File.pulled(self.name))
+        super().__init__(Gguf.pulled(self.name))
 
 
 class Coder05(InstructReader):
@@ -26,7 +26,7 @@ class Coder05(InstructReader):
     name = "qwen2.5-coder-0.5b"
 
     def __init__(self) -> None:
-        super().__init__(File.pulled(self.name))
+        super().__init__(Gguf.pulled(self.name))
 
 
 def of_file(path: Path) -> InstructReader:

@@ -7,6 +7,7 @@ no existing line's number is masked (`numbers`). Nothing is decided here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ _UNSAID = ("not stated", "Not stated")
 _NONE_OF_THEM = "Not stated in the notes"
 _MOST_LINES = 3
 _MOST_TOKENS = 40
+_CITATION = re.compile(r"\W*\b(?:line|number)(?: number)?s?\b\W*[\d\s,and]*$", re.I)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def _write(model: Transcript, logs: Logs) -> tuple[str, float]:
             model.add([token])
             break
         logs = _log(model.add([token]))
-    return model.writer.text_of(out).strip(), float(np.mean(each)) if each else 0.0
+    text = _CITATION.sub("", model.writer.text_of(out)).strip()
+    return text, float(np.mean(each)) if each else 0.0
 
 
 def _cite(model: Transcript, page: Page) -> tuple[int, ...]:

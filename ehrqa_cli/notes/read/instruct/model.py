@@ -1,69 +1,25 @@
-"""The model file behind the reader: found, checked, loaded when first needed, kept warm."""
+"""The model behind the reader, and what it holds: a page, read once or taken from a file."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from ehrqa_cli.chat import Transcript
+from ehrqa_cli.chat import Gguf, Transcript
 from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.llama import Llama
 from ehrqa_cli.notes.read.instruct.states import States
 from ehrqa_cli.notes.read.record import OnRead
 
-_MAGIC = b"GGUF"
 _LEAST_KEPT = 128  # tokens from which a state is worth a file
-
-
-@dataclass(frozen=True)
-class File:
-    """A GGUF file and its SHA-256."""
-
-    path: Path
-    sha256: str
-
-    @classmethod
-    def pulled(cls, name: str) -> File:
-        """The pulled model called ``name``. Raises ModelError, with how to pull it, where it is
-        missing or not whole."""
-        from ehrqa_cli import config, modelstore
-
-        folder = config.load().models_dir()
-        model = modelstore.by_name(name, folder)
-        path = modelstore.find(name, folder)
-        # Only the size: hashing a gigabyte would take as long as an answer.
-        if path.stat().st_size != model.bytes:
-            raise ModelError(
-                f"the model '{name}' is not whole: {path}",
-                f"run `ehrqa models pull {name} --force`",
-            )
-        return cls(path, model.sha256)
-
-    @classmethod
-    def named(cls, path: Path) -> File:
-        """The file at ``path``. Raises ModelError where there is none, or it is no GGUF file."""
-        from ehrqa_cli import modelstore
-
-        try:
-            with path.open("rb") as file:
-                begins = file.read(len(_MAGIC))
-        except OSError as error:
-            raise ModelError(
-                f"cannot read the model {path}: {error.strerror}",
-                "name a GGUF file, or an installed reader such as 'embedded'",
-            ) from error
-        if begins != _MAGIC:
-            raise ModelError(f"{path} is not a GGUF file", "name an instruction model as GGUF")
-        return cls(path, modelstore.digest(path))
 
 
 class Held:
     """A model and the page that it holds in its sequence 0. Not thread-safe beyond ``cancel``."""
 
     def __init__(
-        self, file: File, threads: int, context: int, states: States,
+        self, file: Gguf, threads: int, context: int, states: States,
         load: Callable[[Path, int, int], Llama] = Llama,
     ) -> None:  # fmt: skip
         self.file = file
@@ -113,6 +69,6 @@ class Held:
         self._llama.close()
 
 
-def told(file: File) -> Mapping[str, str]:
+def told(file: Gguf) -> Mapping[str, str]:
     """For provenance."""
     return {"model": file.path.name, "model_sha256": file.sha256}

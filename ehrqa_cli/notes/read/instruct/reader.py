@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ehrqa_cli.chat import Gguf
 from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
 from ehrqa_cli.llama import Llama
@@ -21,7 +22,7 @@ from ehrqa_cli.notes.read.embedded import MOST_CITED, span, without_addressed
 from ehrqa_cli.notes.read.evidence import Evidence, weigh
 from ehrqa_cli.notes.read.instruct import asking, signals
 from ehrqa_cli.notes.read.instruct.fitted import digest, fitted
-from ehrqa_cli.notes.read.instruct.model import File, Held, told
+from ehrqa_cli.notes.read.instruct.model import Held, told
 from ehrqa_cli.notes.read.instruct.page import Page, best_page, whole_page
 from ehrqa_cli.notes.read.instruct.states import States
 from ehrqa_cli.notes.read.meaning import Meaning
@@ -54,7 +55,7 @@ class InstructReader(RecordReader):
 
     def __init__(
         self,
-        file: File | Path,
+        file: Gguf | Path,
         *,
         budget: int = BUDGET,
         threads: int | None = None,
@@ -62,7 +63,7 @@ class InstructReader(RecordReader):
         embedder: Embedder | None = None,
         load: Callable[[Path, int, int], Llama] = Llama,
     ) -> None:
-        self.file = file if isinstance(file, File) else File.named(file)
+        self.file = file if isinstance(file, Gguf) else Gguf.named(file)
         self.budget = budget
         self.states = states or States()
         self.fitted = fitted(self.file.sha256)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ehrqa_cli.chat import Gguf
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.find.embed import Embedder
 from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.read.instruct import InstructReader, States
-from ehrqa_cli.notes.read.instruct.model import File
 
 from .fake import FakeLlama, Script
 
@@ -49,7 +49,7 @@ def make(tmp_path: Path, embedder: Embedder) -> Iterator[Make]:
         import_notes(folder / "notes.jsonl", folder / "ehr.sqlite")
         model = FakeLlama(script)
         reader = InstructReader(
-            File(Path("fake.gguf"), "0" * 64),
+            Gguf(Path("fake.gguf"), "0" * 64),
             budget=budget,
             states=states or States(tmp_path / "states"),
             embedder=embedder,
