@@ -38,6 +38,7 @@ BUILT = 7000
 STRENGTH = 0.3  # C of the regression
 MEANING = 4.0  # how much longer the sentence vector is made: the penalty then weighs it less
 OWN = 6.0  # weight of a question that was written and not made
+AGAIN = 0.5  # weight of a question taken a second time without its number
 FOLDS = 5
 PERSONS = (
     ("he", "his", "him"),
@@ -141,7 +142,7 @@ def without_number(example: Example, rng: random.Random) -> Example | None:
         return None
     he, his, _ = rng.choice(PERSONS)
     text = f"{example.text[: named.start()]} {his if named[1] else he}{example.text[named.end() :]}"
-    return Example(" ".join(text.split()), 0, example.group, "tables, patient not named", 1.5)
+    return Example(" ".join(text.split()), 0, example.group, "tables, patient not named", AGAIN)
 
 
 def matrix(texts: list[str], embedder: Embedder) -> Any:

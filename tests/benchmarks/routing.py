@@ -26,8 +26,9 @@ from ehrqa_cli.contracts.types import Question, Scope, Status
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.ask import advance, ask, begin, compile_form, end
 from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
-from ehrqa_cli.engine.session import Mode, Session, open_session
+from ehrqa_cli.engine.session import Mode, Session, open_session, shipped_model
 from ehrqa_cli.engine.whose import whose
+from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.vqa import Vqa
 from ehrqa_cli.vqa.oracle import OracleGraphs
 
@@ -90,9 +91,10 @@ class Engine:
         tables = data / "ehrsql-2024/mimic_iv.sqlite"
         images = data / "ehrxqa-open/mimic_iv_cxr.sqlite"
         graphs = Vqa(OracleGraphs.open(data / "ehrxqa-open"))
+        model = LocalModel(shipped_model(), threads=1)
         # Scopes are those of the form, which a second opinion does not change.
-        self.tables = open_session(tables, log=False, mode=Mode.FAST)
-        self.images = open_session(images, log=False, mode=Mode.FAST, graphs=graphs)
+        self.tables = open_session(tables, model=model, log=False, mode=Mode.FAST)
+        self.images = open_session(images, model=model, log=False, mode=Mode.FAST, graphs=graphs)
         self.router = NoteRouter.load()
         rows = self.tables.database.execute("SELECT subject_id FROM patients ORDER BY 1").rows
         self.patients = [int(str(row[0])) for row in rows]

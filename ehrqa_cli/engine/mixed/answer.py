@@ -87,9 +87,9 @@ def _rows(mixed: Mixed, note: NoteFound, table: TableFound) -> tuple[Row, ...]:
     if mixed.aspect is Aspect.PRESENT:
         said = "unsure" if note.present is None else "yes" if note.present else "no"
         return ("note", said), ("table", "yes" if table.present else "no")
-    told = [("note", each.text) for each in note.measures] or [("note", None)]
-    held = [("table", each.text) for each in table.measures] or [("table", None)]
-    return (*told, *held)
+    told: list[Row] = [("note", each.text) for each in note.measures]
+    held: list[Row] = [("table", each.text) for each in table.measures]
+    return (*(told or [("note", None)]), *(held or [("table", None)]))
 
 
 def _evidence(note: NoteFound, table: TableFound | None) -> tuple[dict[str, Any], ...]:

@@ -47,8 +47,8 @@ _PIECES = frozenset({"tab"})
 _VALUE = re.compile(
     r"\s{0,15}(?:\([^)]{0,20}\)\s?)?(?:level|value|count|today|again|repeat|on (?:admission"
     r"|discharge|arrival)|at (?:discharge|admission))?[\s:=,-]{0,12}"
-    r"(?:(?:was|of|is|at|came back|measured|stable at|normal at|low at|high at|elevated (?:at|to)|up "
-    r"to|down to|rose to|fell to|risen to|fallen to|improved to|remained|noted at|peaked at)\s+)"
+    r"(?:(?:was|of|is|at|came back|measured|stable at|normal at|low at|high at|elevated (?:at|to)|"
+    r"up to|down to|rose to|fell to|risen to|fallen to|improved to|remained|noted at|peaked at)\s+)"
     r"{0,2}[*<>~]{0,2}(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d/-]|\.\d|:\d)\*?"
     r"(?:\s?(%|[a-zµμ]{1,5}\s?/\s?[a-z]{1,3}|meq|mmol|mm\s?hg|sec(?:onds)?|k)(?![\w/]))?",
     re.I,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.contracts.types import Answer, Question, Scalar, Status
+from ehrqa_cli.contracts.types import Answer, Question, Scalar, Scope, Status
 from ehrqa_cli.ehr.schema import BY_NAME
 from ehrqa_cli.engine.mixed.names import names_of, same_words
 from ehrqa_cli.engine.mixed.types import (
@@ -58,21 +58,27 @@ def ask_tables(
     asked: list[Answer] = []
     for text in mixed.table_questions:
         asked.append(ask(Question(text, patient_id=mixed.patient_id)))
-        if asked[-1].status is Status.ANSWERED or asked[-1].reason_kind in _NOTHING:
+        if _understood(asked[-1]):
             break
         if asked[-1].status is Status.FAILED:
             return None, tuple(asked)
-    if not asked or not (_answered(asked[-1]) or asked[-1].reason_kind in _NOTHING):
-        return None, tuple(asked)
+    understood = bool(asked) and _understood(asked[-1])
     if mixed.aspect is not Aspect.PRESENT:
-        return _measured(mixed, asked[-1], rows), tuple(asked)
-    if asked[-1].value not in (0, None):
+        return (_measured(mixed, asked[-1], rows) if understood else None), tuple(asked)
+    if understood and asked[-1].value not in (0, None):
         return _named(asked[-1], mixed.value or mixed.subject, rows), tuple(asked)
     for title in _other_titles(mixed, ask, asked):
         return _named(asked[-1], title, rows), tuple(asked)
-    if asked[-1].status is Status.FAILED:
+    if not understood:  # another name for it may stand there
         return None, tuple(asked)
     return TableFound(name=mixed.value or mixed.subject), tuple(asked)
+
+
+def _understood(answer: Answer) -> bool:
+    """Was it answered from the tables, if only that there is nothing?"""
+    return answer.scope is not Scope.NOTE and (
+        answer.status is Status.ANSWERED or answer.reason_kind in _NOTHING
+    )
 
 
 def _answered(answer: Answer) -> bool:
@@ -88,10 +94,10 @@ def _other_titles(mixed: Mixed, ask: AskTable, asked: list[Answer]) -> Iterator[
         if dx
         else f"what drugs were prescribed to patient {who}?"
     )
-    asked.append(ask(Question(listed, patient_id=who)))
-    if not _answered(asked[-1]) or asked[-1].truncated:
+    told = ask(Question(listed, patient_id=who))
+    if not _answered(told) or told.truncated:
         return
-    titles = [str(row[0]) for row in asked[-1].rows if row]
+    titles = [str(row[0]) for row in told.rows if row]
     for title in [t for t in titles if same_words(t, names)][:_MOST_TITLES]:
         verb = "diagnosed with" if dx else "prescribed"
         answer = ask(Question(f"was patient {who} {verb} {title}?", patient_id=who))

@@ -21,7 +21,8 @@ _UNITS: dict[str, tuple[str, float]] = {
     "iu/l": ("u/l", 1.0), "u/l": ("u/l", 1.0), "miu/l": ("iu/ml", 1e-6), "uiu/ml": ("iu/ml", 1e-6),
     "miu/ml": ("iu/ml", 0.001), "k/ul": ("cells", 1.0), "k/mcl": ("cells", 1.0),
     "x10^3/ul": ("cells", 1.0), "10^3/ul": ("cells", 1.0), "x10^9/l": ("cells", 1.0),
-    "k": ("cells", 1.0), "/ul": ("cells", 0.001), "/mcl": ("cells", 0.001), "m/ul": ("cells", 1000.0),
+    "k": ("cells", 1.0), "/ul": ("cells", 0.001), "/mcl": ("cells", 0.001),
+    "m/ul": ("cells", 1000.0),
     "sec": ("time", 1.0), "mm hg": ("pressure", 1.0), "mmhg": ("pressure", 1.0), "fl": ("fl", 1.0),
     "mm/hr": ("rate", 1.0), "ratio": ("ratio", 1.0),
 }  # fmt: skip
