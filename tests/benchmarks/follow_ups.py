@@ -49,17 +49,18 @@ def asked_before(conversation: Conversation, text: str) -> None:
 
 
 def judged(session: Session, pair: dict[str, str]) -> tuple[str, Rewrite]:
-    """right, as typed, or wrong."""
+    """right, wrong, or as typed: not completed, which asks for the whole question."""
     conversation = Conversation(session)
     asked_before(conversation, pair["before"])
     rewrite = conversation.rewrite(pair["follow"])
-    if rewrite.asked is None or not (rewrite.changed or rewrite.carried):
-        return ("right" if pair.get("none") else "as typed"), rewrite
     if pair.get("none"):
-        return "wrong", rewrite
+        return ("wrong" if rewrite.changed else "right"), rewrite
+    if rewrite.asked is None:
+        return "as typed", rewrite
     wanted = form_of(session, pair["whole"])
-    got = form_of(session, rewrite.asked, rewrite.patient_id)
-    return ("right" if wanted is not None and got == wanted else "wrong"), rewrite
+    if wanted is not None and form_of(session, rewrite.asked, rewrite.patient_id) == wanted:
+        return "right", rewrite
+    return ("wrong" if rewrite.changed else "as typed"), rewrite
 
 
 def pairs_report(session: Session, path: Path) -> None:

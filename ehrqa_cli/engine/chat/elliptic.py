@@ -42,14 +42,20 @@ _FILLERS = re.compile(
 )
 _KEPT_INSIDE = re.compile(r"\w(?:.*\w)?")
 _SENTENCE = re.compile(
-    r"\b(?:what|which|when|where|why|who|whose|how|is|are|was|were|did|does|do|has|have|had|list"
-    r"|show|count|give|tell|find|calculate|compute|can|could|would|should|will|any|compare"
-    r"|explain|prescribed|given|diagnosed|admitted)\b"
+    r"\b(?:what|which|when|where|why|who|whose|how|is|are|was|were|did|does|do|has|have|had"
+    r"|can|could|would|should|will|any|compared?|prescribed|given|diagnosed|admitted)\b"
+    r"|^\W*(?:list|show|count|give|tell|find|calculate|compute|explain|name|get|return)\b"
+)
+# What an order word may be of without saying anything new: "the second time", "last measured".
+_ORDERED = re.compile(
+    r"\x05+\s+(?:times?|occasions?|prescribed|measured|given|recorded|taken|received|tested|done"
+    r"|performed|admitted|observed)\b"
 )
 _PATIENT = re.compile(
     r"(?:\b(?:for|of|in|with|to|on|about|and)\s+)?(?:\b(?:the\s+)?(?:patient|pt|subject)s?\s*"
     r"(?:id\s*)?#?)?\s*$"
 )
+_AGED = re.compile(r"(?:\b(?:in|of|aged?)\s+)?(?:\b(?:their|the)\s+)?$")
 _UNIT = r"(?P<unit>year|month|day|visit|stay|admission|encounter|hospitali[sz]ation)"
 _THING = (
     r"(?P<thing>time|one|value|measurement|result|reading|test|dose|occasion|prescription|episode)"
@@ -74,7 +80,8 @@ _HEADS = [
         r"(?:it|that|there|they)(?:\s+been)?)?\b|\bthe\s+(?:count|number\s+of\s+them)\b")),
     ("when", re.compile(
         r"(?:when|at\s+what\s+time|what\s+time|on\s+what\s+date)"
-        r"(?:\s+(?:was|is|did|exactly)\s*(?:it|that|this)?(?:\s+happen)?)?\b")),
+        r"(?:\s+(?:was|is|did|exactly)\s*(?:it|that|this)?(?:\s+(?:happen|measured|taken|done"
+        r"|given|prescribed|recorded|drawn|tested|performed))?)?\b")),
 ]  # fmt: skip
 _STAYING = re.compile(
     r"\b(?:on|in|during)\s+(?:the|her|his|their)\s+(?:[a-z]+)(?:\s+to\s+last)?(?:\s+one)?\W*$"
@@ -87,7 +94,8 @@ class Follow:
     """What a follow-up says; empty fields say nothing. Texts are as typed.
 
     ``step`` is one before or after, of ``unit`` ("" where it does not say of what). ``staying``:
-    the order word may be that of a stay ("on the last one").
+    the order word may be that of a stay ("on the last one"). ``asking``: it begins with "what is",
+    so that it may as well be whole; ``sentence``: it has a verb that makes it so.
     """
 
     lead: str = NONE
@@ -107,6 +115,7 @@ class Follow:
     attribute: str = ""
     listed: str = ""
     value: str = ""
+    asking: bool = False
     sentence: bool = False
 
     @property
@@ -167,7 +176,7 @@ def read(typed: str, linked: LinkedQuestion) -> Follow:
     said["pronoun"] = text.take(_PRONOUN) is not None
     said["staying"] = _STAYING.search(text.folded) is not None
     if lead != NONE or (not said["patient"] and (said.get("step") or said.get("order"))):
-        text.begin(_WHAT)
+        said["asking"] = text.begin(_WHAT)
     rest = text.left
     sentence = _SENTENCE.search(rest) is not None
     return Follow(lead=lead, value=_value(text, rest), sentence=sentence, **said)  # type: ignore[arg-type]
@@ -207,7 +216,8 @@ def _links(text: _Reader, said: dict[str, object]) -> None:
     for link in text.linked.links:
         if link.types == ("agegrp",):
             said["age"] = text.typed[link.start : link.end]
-            text.cover(link.start, link.end)
+            before = _AGED.search(text.folded[: link.start])
+            text.cover(before.start() if before else link.start, link.end)
 
 
 def _parts(text: _Reader, said: dict[str, object]) -> None:
@@ -221,6 +231,8 @@ def _parts(text: _Reader, said: dict[str, object]) -> None:
             part = found[0]
             said[name] = text.typed[part.start : part.end]
             text.cover(part.start, part.end)
+            if name == "order":
+                text.take(_ORDERED)
             if name == "time":
                 said["bare_date"] = any(
                     (x.start, x.end) == (part.start, part.end) for x in open_links

@@ -74,7 +74,7 @@ def complete(
             raise NeedsWhole("it would be the same question again")
     except NeedsWhole:
         # Without a word such as "and", it was more likely a question of its own.
-        if follow.lead == elliptic.NONE:
+        if follow.lead == elliptic.NONE or follow.asking:
             return None
         raise
     return whole
@@ -83,7 +83,7 @@ def complete(
 def _is_follow_up(follow: Follow) -> bool:
     if follow.said == 0:
         return follow.pronoun and follow.lead != elliptic.NONE
-    if follow.sentence:
+    if follow.sentence or (follow.asking and follow.patient):
         return False
     if follow.lead == elliptic.NONE:
         # "last creatinine of 10014729" is whole; "last potassium" follows.
@@ -114,6 +114,8 @@ class _Job:
     def whole(self, patient_id: int | None) -> Whole:
         """All that the follow-up says, done to the question before. Raises NeedsWhole."""
         follow = self.follow
+        if follow.attribute and not self.parts.attributes and (one := self._person(patient_id)):
+            return Whole(f"what is the {follow.attribute} of patient {one}?", None)
         self._patient(patient_id)
         if follow.step:
             self._step()
@@ -168,6 +170,12 @@ class _Job:
             self.patient_id = int(new)
         else:
             raise NeedsWhole("the question before was not about one patient")
+
+    def _person(self, patient_id: int | None) -> str:
+        """Whom an attribute alone is asked of: who is named, else the conversation's patient."""
+        if self.follow.said > 1 + bool(self.follow.patient):
+            return ""
+        return self.follow.patient or ("" if patient_id is None else str(patient_id))
 
     def _step(self) -> None:
         """One before or after: of the time, the stay, or the event's own order."""
