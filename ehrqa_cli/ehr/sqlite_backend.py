@@ -136,10 +136,16 @@ class SqliteDatabase(Database):
 
         Cheap on files of any size: SQLite's own change counter (in the file's header) changes
         with every committed write, so the pages, 64 spread over the file, need not be all.
+        Raises DatabaseError when the file has gone since it was opened.
         """
         if self._fingerprint is None:
             with self._lock:
-                self._fingerprint = "sqlite:" + _hash_file(self.path, self._last_rows())[:16]
+                try:
+                    hashed = _hash_file(self.path, self._last_rows())
+                except OSError as error:
+                    what = f"cannot read {self.path}: {error.strerror}"
+                    raise DatabaseError(what, "put the file back where it was") from error
+                self._fingerprint = "sqlite:" + hashed[:16]
         return self._fingerprint
 
     def default_as_of(self) -> str:

@@ -52,7 +52,7 @@ class ChatScreen(App[int]):
         super().__init__(ansi_color=True if plain else None)
         self.options = options
         self.error: BaseException | None = None
-        self._theme_wanted = "textual-ansi" if plain else theme
+        self._theme_wanted = "ansi-dark" if plain else theme
         self._keys_wanted = keys or {}
         self.work = work or Work(options, self.post_message)
         self._tickets = 0

@@ -42,8 +42,8 @@ class EvidenceSide(TabbedContent):
         """Show a turn; its evidence comes later."""
         self.turn, self._evidence = turn, None
         self._stale = {"rows", "query", "note", "image"}
-        if self.active in ("note", "image") and (turn is None or not turn.answer.evidence):
-            self.active = "rows"
+        if self.active in ("rows", "note", "image"):
+            self.active = best_tab(turn)
         self._fill()
 
     def fill(self, turn: Turn, evidence: Evidence) -> None:
@@ -52,8 +52,6 @@ class EvidenceSide(TabbedContent):
             return
         self._evidence = evidence
         self._stale |= {"rows", "note", "image"}
-        if self.active in ("rows", "note", "image"):
-            self.active = "image" if evidence.images else "note" if evidence.notes else "rows"
         self._fill()
 
     def patient(self, read: PatientRead) -> None:
@@ -78,3 +76,11 @@ class EvidenceSide(TabbedContent):
                 self.query_one(NotePane).show(evidence.notes)
             case "image":
                 self.query_one(ImagePane).show(evidence.images)
+
+
+def best_tab(turn: Turn | None) -> str:
+    """Where the evidence of an answer is best looked at."""
+    if turn is None or len(turn.answer.rows) > 1:
+        return "rows"
+    kinds = {item.get("kind") for item in turn.answer.evidence}
+    return next((tab for tab in ("note", "image") if tab in kinds), "rows")

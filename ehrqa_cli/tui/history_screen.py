@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import ChatInfo, Found
     from ehrqa_cli.tui.work import Work
 
-_HELP = "Enter resumes · Del forgets one · Ctrl-X twice deletes all · Esc leaves"
+_HELP = "Enter resumes · Del forgets one · F8 twice deletes all · Esc leaves"
 
 
 class HistoryScreen(ModalScreen[int | None]):
@@ -28,7 +28,7 @@ class HistoryScreen(ModalScreen[int | None]):
         Binding("escape", "leave", "Leave", id="leave_history"),
         Binding("down", "list", "To the list", show=False),
         Binding("delete", "forget", "Forget this conversation", show=False, id="forget"),
-        Binding("ctrl+x", "purge", "Delete all conversations", show=False, id="purge"),
+        Binding("f8", "purge", "Delete all conversations", show=False, id="purge"),
     ]
 
     def __init__(self, work: Work) -> None:
@@ -96,7 +96,7 @@ class HistoryScreen(ModalScreen[int | None]):
             self.work.forget(None)
             self.query_one(Input).value = ""
         self._sure = not self._sure
-        self._tell("Ctrl-X again deletes all conversations" if self._sure else "all are deleted")
+        self._tell("F8 again deletes all conversations" if self._sure else "all are deleted")
 
     def _tell(self, what: str) -> None:
         self.query_one("#history-help", Static).update(f"{what} · {_HELP}")

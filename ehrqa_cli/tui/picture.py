@@ -48,7 +48,7 @@ def load(path: Path) -> Grey:
 def fitted(picture: Grey, columns: int, rows: int) -> tuple[int, int]:
     """The largest size in cells that keeps the picture's shape; a cell is twice as high as wide."""
     scale = min(columns / picture.width, 2 * rows / picture.height)
-    return max(1, int(picture.width * scale)), max(1, int(picture.height * scale / 2))
+    return max(1, round(picture.width * scale)), max(1, round(picture.height * scale / 2))
 
 
 def half_blocks(picture: Grey, columns: int, rows: int, colour: bool = True) -> list[Strip]:

@@ -149,7 +149,7 @@ class Work:
 
             session = self.options.session()
             if not session.only_notes:
-                _ = session.database, session.as_of
+                _ = session.database.fingerprint(), session.as_of
             self._history = history_of(self.options.log)
             self._conversation = Conversation(
                 session, patient_id=self.options.patient, history=self._history

@@ -9,6 +9,7 @@ from typing import Any
 
 from textual.message import Message
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from ehrqa_cli.cli.options import AnswerOptions
 from ehrqa_cli.engine import Mode
@@ -56,9 +57,12 @@ class Chat:
         self.app, self.work, self.pilot = app, work, pilot
 
     async def type(self, line: str) -> None:
-        """Type a line, without Enter."""
-        for character in line:
-            await self.pilot.press(_KEYS.get(character, character))
+        """Type a line, without Enter: all but its last key at once, which is quicker."""
+        focused = self.app.focused
+        assert isinstance(focused, Input)
+        focused.insert_text_at_cursor(line[:-1])
+        if line:
+            await self.pilot.press(_KEYS.get(line[-1], line[-1]))
 
     async def ask(self, question: str) -> int:
         """Put a question in and press Enter; its ticket."""

@@ -46,7 +46,7 @@ TABLE = turn(
         confidence=0.9871,
         logical_form='value last lab "sodium" patient 7',
         description="value of last lab test sodium, patient 7",
-        neuralsql="SELECT valuenum FROM labevents WHERE subject_id = 7 AND charttime < current_time",
+        neuralsql="SELECT valuenum FROM labevents WHERE subject_id = 7 AND charttime<current_time",
         executed_sql="SELECT valuenum FROM labevents WHERE subject_id = 7",
         evidence=(_ROW,),
         timings={"link": 0.004, "total": 0.07},

@@ -137,3 +137,16 @@ def test_default_as_of_of_ehrsql(shared_data: Path) -> None:
         database = SqliteDatabase.open(shared_data / name)
         assert database.default_as_of() == "2100-12-31 23:59:00"
         database.close()
+
+
+def test_a_file_that_has_gone_is_said_of_its_fingerprint(tmp_path: Path) -> None:
+    path = tmp_path / "ehr.sqlite"
+    connection = sqlite3.connect(path)
+    for table in TABLES:
+        connection.execute(table.ddl())
+    connection.close()
+    database = SqliteDatabase.open(path)
+    path.unlink()
+    with pytest.raises(DatabaseError, match="cannot read"):
+        database.fingerprint()
+    database.close()

@@ -1,0 +1,270 @@
+"""Asking, following what happens, ending it, and asking what is offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from ehrqa_cli.contracts.errors import DatabaseError, UsageError
+from ehrqa_cli.tui import messages as say
+
+from . import samples
+from .harness import Chat, FakeWork, chat
+
+
+class Unopened(FakeWork):
+    """A worker whose database takes its time."""
+
+    def open(self) -> None:
+        self.post(say.Opening("loading the models"))
+
+
+def test_the_line_takes_a_question_before_anything_is_open() -> None:
+    async def script(chat: Chat) -> None:
+        assert chat.app.focused is chat.app.line
+        assert "loading the models" in chat.text
+        await chat.type("last sodium?")
+        await chat.pilot.press("enter")
+        assert chat.work.named("ask") == [[1, "last sodium?"]]
+        assert chat.app.line.value == ""
+        await chat.type("and then")
+        assert "last sodium?" in chat.text and "› and then" in chat.text
+
+    chat(script, work=Unopened())
+
+
+def test_what_the_model_writes_is_seen_as_it_comes() -> None:
+    async def script(chat: Chat) -> None:
+        ticket = await chat.ask("last sodium?")
+        await chat.post(say.Happened(ticket, "write", None))
+        await chat.post(*(say.Happened(ticket, "token", t) for t in ("value", "last")))
+        await chat.pilot.pause(0.1)
+        assert "writing the logical form  value last" in chat.text
+        await chat.post(say.Happened(ticket, "write.done", 0.1))
+        await chat.post(say.Happened(ticket, "execute", None))
+        await chat.pilot.pause(0.1)
+        assert "running the query" in chat.text and "value last" not in chat.text
+
+    chat(script)
+
+
+def test_escape_frees_the_line_at_once_and_the_end_comes_later() -> None:
+    async def script(chat: Chat) -> None:
+        running, waiting = await chat.ask("one?"), await chat.ask("two?")
+        await chat.post(say.Happened(running, "write", None))
+        await chat.pilot.press("escape")
+        assert [running] in chat.work.named("cancel") and [waiting] in chat.work.named("cancel")
+        assert "ending ..." in chat.text
+        await chat.type("three?")
+        await chat.pilot.press("enter")  # while the first has not ended yet
+        assert chat.work.named("ask")[-1] == [3, "three?"]
+        await chat.post(say.Ended(running), say.Ended(waiting))
+        assert chat.text.count("Ended by you.") == 2
+
+    chat(script)
+
+
+def test_an_answer_that_comes_after_it_was_ended_is_shown() -> None:
+    async def script(chat: Chat) -> None:
+        ticket = await chat.ask(samples.TABLE.typed)
+        await chat.pilot.press("ctrl+c")
+        await chat.post(say.Answered(ticket, samples.TABLE))
+        assert "141.5." in chat.text and "ready" in chat.text
+
+    chat(script)
+
+
+def test_answers_declined_and_failed_differ_without_colour() -> None:
+    async def script(chat: Chat) -> None:
+        for turn in (samples.TABLE, samples.DECLINED, samples.FAILED):
+            await chat.answer(turn)
+        marks = [line.strip()[0] for line in chat.text.splitlines() if "?" in line[:60]]
+        assert {"█", "╏", "║"} <= set(marks)  # the bar in front of each
+        for word in ("● Value of", "○ I don't know.", "✗ Failed: the database is damaged"):
+            assert word in chat.text
+        assert "restore it from a copy" in chat.text
+
+    chat(script)
+
+
+def test_one_key_asks_what_is_offered_but_not_in_the_middle_of_a_question() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.DECLINED)
+        await chat.type("x2")
+        assert chat.app.line.value == "x2"
+        await chat.pilot.press("ctrl+c", "2")
+        assert chat.work.named("ask")[-1] == [2, "When was patient 7 admitted?"]
+        await chat.pilot.press("2")  # nothing is offered while it is asked
+        assert chat.app.line.value == "2" and len(chat.work.named("ask")) == 2
+
+    chat(script)
+
+
+def test_up_and_down_go_through_the_questions_and_keep_the_draft() -> None:
+    work = FakeWork()
+    work.past = ("asked last week?",)
+
+    async def script(chat: Chat) -> None:
+        await chat.ask("first?")
+        await chat.ask("second?")
+        await chat.type("draft")
+        seen = []
+        for key in ("up", "up", "up", "up", "down", "down", "down", "down"):
+            await chat.pilot.press(key)
+            seen.append(chat.app.line.value)
+        assert seen[:4] == ["second?", "first?", "asked last week?", "asked last week?"]
+        assert seen[4:] == ["first?", "second?", "draft", "draft"]
+
+    chat(script, work=work)
+
+
+def test_tab_takes_a_completion_and_arrows_choose_one() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.type("last sod")
+        await chat.pilot.press("down", "tab")
+        assert chat.app.line.value == "last sodium chloride "
+        assert not chat.app.line.candidates.display
+        await chat.pilot.press("ctrl+u")
+        await chat.type("so")
+        await chat.pilot.press("escape")
+        assert not chat.app.line.candidates.display and chat.app.line.value == "so"
+        await chat.pilot.press("enter")
+        assert chat.work.named("ask") == [[1, "so"]]
+
+    chat(script)
+
+
+def test_the_rewritten_question_and_what_was_carried_over_are_shown() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.TABLE)
+        assert "read as: last sodium of patient 7?" in chat.text
+        assert "carried over: patient 7, sodium" in chat.text
+        assert "patient 7" in chat.text.splitlines()[0]
+
+    chat(script)
+
+
+def test_an_edited_query_is_run() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.TABLE)
+        await chat.pilot.press("f4")
+        chat.app.screen.query_one("#editor").text = "SELECT 1"  # type: ignore[attr-defined]
+        await chat.pilot.press("f9")
+        assert chat.work.named("run") == [[2, "SELECT 1"]]
+        assert "Query run: SELECT 1" in chat.text
+
+    chat(script)
+
+
+def test_evidence_of_another_answer_is_one_key_away() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.NOTE, samples.NOTES)
+        assert "▌Heart failure: Spironolactone" in chat.text
+        await chat.answer(samples.TABLE, samples.ROWS)
+        assert "Rests on labevents (1)" in chat.text
+        await chat.pilot.press("ctrl+up")
+        assert chat.work.named("read_evidence")[-1] == [samples.NOTE]
+        await chat.post(say.EvidenceRead(samples.TABLE, samples.ROWS))  # late, of the other
+        assert "Rests on labevents" not in chat.text
+
+    chat(script)
+
+
+def test_a_narrow_terminal_shows_one_side_at_a_time() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.TABLE, samples.ROWS)
+        assert "Rests on labevents" not in chat.text
+        await chat.pilot.press("f2")
+        assert "Rests on labevents" in chat.text and "read as:" not in chat.text
+        await chat.pilot.press("escape")
+        assert "read as:" in chat.text and chat.app.focused is chat.app.line
+
+    chat(script, (80, 24))
+
+
+def test_a_fault_that_is_no_answer_is_said_and_the_line_goes_on() -> None:
+    async def script(chat: Chat) -> None:
+        ticket = await chat.ask("?")
+        await chat.post(say.Ended(ticket, UsageError("there is nothing in it", "type a question")))
+        assert "✗ Failed: there is nothing in it" in chat.text and "type a question" in chat.text
+        ticket = await chat.ask("last sodium?")
+        await chat.post(say.Happened(ticket, "warning", "the answer log is full; free some space"))
+        assert "the answer log is full" in chat.text
+
+    chat(script)
+
+
+def test_a_database_that_cannot_be_opened_ends_the_chat_with_its_error() -> None:
+    class Broken(FakeWork):
+        def open(self) -> None:
+            self.post(say.NotOpened(DatabaseError("it is damaged", "restore it"), fatal=True))
+
+    async def script(chat: Chat) -> None:
+        await chat.pilot.pause()
+
+    app = chat(script, work=Broken())
+    assert isinstance(app.error, DatabaseError) and app.return_value == 1
+
+
+def test_history_is_searched_and_a_conversation_resumed() -> None:
+    from ehrqa_cli.engine.chat import ChatInfo
+
+    async def script(chat: Chat) -> None:
+        await chat.pilot.press("ctrl+r")
+        info = ChatInfo(31, "2026-01-01 10:00:00", "last sodium?", 3, "demo.sqlite", 7, None)
+        await chat.post(say.Listed("", (info,)))
+        await chat.type("sod")
+        assert chat.work.named("search")[-1] == ["sod"]
+        await chat.post(say.Listed("so", ()))  # late: for words that have changed since
+        assert "last sodium?" in chat.text
+        await chat.post(say.Listed("sod", (info,)))
+        await chat.pilot.press("enter")
+        assert chat.work.named("resume") == [[31]]
+        await chat.post(say.Resumed((samples.TABLE, samples.DECLINED), 7))
+        await chat.pilot.pause()
+        assert "read as: last sodium of patient 7?" in chat.text
+        assert chat.app.line.offers == 2
+
+    chat(script)
+
+
+def test_purging_the_history_takes_two_presses() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.pilot.press("ctrl+r", "f8")
+        assert chat.work.named("forget") == [] and "again deletes all" in chat.text
+        await chat.pilot.press("f8")
+        assert chat.work.named("forget") == [[None]]
+
+    chat(script)
+
+
+@pytest.mark.parametrize(("typed", "wanted"), [("7", [[7]]), ("", [[None]]), ("x", [])])
+def test_the_patient_is_chosen_by_number(typed: str, wanted: list[list[int]]) -> None:
+    async def script(chat: Chat) -> None:
+        await chat.pilot.press("ctrl+t")
+        await chat.type(typed)
+        await chat.pilot.press("enter")
+        assert chat.work.named("set_patient") == wanted
+
+    chat(script)
+
+
+def test_export_asks_for_a_name_and_says_where_it_is() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.pilot.press("ctrl+s", "ctrl+u")
+        await chat.type("out.md")
+        await chat.pilot.press("enter")
+        [[path, *_]] = chat.work.named("export")
+        await chat.post(say.Exported(path))
+        assert "Exported to out.md" in chat.text
+
+    chat(script)
+
+
+def test_an_answer_is_copied_through_the_terminal() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.TABLE)
+        await chat.pilot.press("ctrl+y")
+        assert chat.app.clipboard.startswith("last sodium of patient 7?\nValue of last lab test")
+        assert "labevents, row row_id=12" in chat.app.clipboard
+
+    chat(script)
