@@ -1,6 +1,6 @@
 """Mixed questions, a note against the tables, on made-up notes for the demo EHR.
 
-    python tests/benchmarks/mixed.py [--patients 120] [--show]
+    python tests/benchmarks/mixed.py [--patients 120] [--set held] [--show]
 
 Builds the demo EHR and the notes (mixed_made_up.py) in a temporary folder, recognises each question
 (`engine.mixed.split`), asks the tables through a Session and reads the notes, and prints how many
@@ -30,11 +30,11 @@ from ehrqa_cli.notes.importing.run import import_notes
 from ehrqa_cli.text2sql.local import LocalModel
 
 
-def prepare(folder: Path, patients: int) -> tuple[Path, list[mixed_made_up.Case]]:
+def prepare(folder: Path, patients: int, wanted: str) -> tuple[Path, list[mixed_made_up.Case]]:
     """The demo EHR with its notes, and the cases."""
     db = folder / "demo.sqlite"
     build_demo(db, seed=11, patients=patients)
-    maker = mixed_made_up.Maker(db)
+    maker = mixed_made_up.Maker(db, wanted)
     cases = list(maker.cases())
     file = folder / "notes.jsonl"
     file.write_text("".join(json.dumps(note) + "\n" for note in maker.notes()), encoding="utf-8")
@@ -78,12 +78,13 @@ def _in_mg(text: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--patients", type=int, default=120)
+    parser.add_argument("--set", choices=("first", "held"), default="first", help="of wordings")
     parser.add_argument("--show", action="store_true", help="print what was not right")
     flags = parser.parse_args()
     table: Counter[tuple[str, str]] = Counter()
     unseen, seconds = 0, []
     with tempfile.TemporaryDirectory() as name:
-        db, cases = prepare(Path(name), flags.patients)
+        db, cases = prepare(Path(name), flags.patients, flags.set)
         model = LocalModel(shipped_model(), threads=1)
         with (
             open_session(db, model=model, log=False, scope=Scope.TABLE) as session,

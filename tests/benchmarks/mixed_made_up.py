@@ -1,13 +1,14 @@
 """Made-up discharge summaries for patients of the demo EHR, written from its rows: some say what
 the tables say, some something else, some nothing. With the questions that compare the two.
 
-``cases(db)`` gives the notes and the questions, each with what is right: "yes", "no", the two values, or
-None where it has to be declined. The same database gives the same cases.
+``Maker`` gives the notes and the questions, each with what is right: "yes", "no", the two values,
+or None where it has to be declined. The same database gives the same cases.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -50,63 +51,11 @@ DIAGNOSES = {  # title: (what the note writes, what the question says)
     "type 2 diabetes mellitus without complications": ("Type 2 diabetes", "type 2 diabetes"),
     "acute kidney failure, unspecified": ("Acute kidney failure", "acute kidney failure"),
 }
-# {s} what it is, {p} the patient. The first word is what is right when both say the same.
-WORDINGS: dict[str, tuple[tuple[str, str], ...]] = {
-    "dose": (
-        ("yes", "was the {s} dose in the discharge summary of patient {p} the same as the last one ordered?"),
-        ("yes", "Is the dose of {s} in patient {p}'s discharge summary the same as the last prescribed dose?"),
-        ("yes", "Does the {s} dose in the note match the last order for patient {p}?"),
-        ("yes", "For patient {p}, does the discharge summary agree with the prescriptions on the dose of {s}?"),
-        ("yes", "did the discharge summary of {p} list the same dose of {s} as was last prescribed"),
-        ("yes", "{p}: {s} dose in discharge summary = last ordered dose? are they consistent?"),
-        ("yes", "Patient {p} - is the discharge dose of {s} identical to the last order?"),
-        ("yes", "Do the notes and the prescription table agree about how much {s} patient {p} was on?"),
-        ("yes", "Was patient {p} discharged on the same {s} dose as last ordered, according to the discharge summary?"),
-        ("no", "Does the dose of {s} in the discharge summary differ from the last one prescribed to patient {p}?"),
-        ("no", "Is there a discrepancy between the {s} dose in patient {p}'s note and the last order?"),
-        ("no", "was a different dose of {s} written in the discharge summary than was last ordered for patient {p}?"),
-        ("no", "Is the {s} dose in the discharge summary of patient {p} higher than the last dose ordered?"),
-        ("values", "How does the {s} dose in patient {p}'s discharge summary compare with the last prescribed dose?"),
-        ("values", "Compare the dose of {s} in the note with the last order of patient {p}"),
-    ),
-    "route": (
-        ("yes", "Is the route of {s} in the discharge summary of patient {p} the same as the route last ordered?"),
-    ),
-    "listed": (
-        ("yes", "Is {s}, which the discharge summary of patient {p} lists, also in the prescriptions?"),
-        ("yes", "was the {s} mentioned in patient {p}'s note ever prescribed?"),
-        ("yes", "The discharge medications of patient {p} include {s}. Does it also appear among the orders?"),
-        ("yes", "Was {s} prescribed to patient {p}, and is it also mentioned in the discharge summary?"),
-    ),
-    "lab": (
-        ("yes", "does the note's {s} agree with the last measured for patient {p}?"),
-        ("yes", "Is the {s} in the discharge summary of patient {p} the same as the last lab value?"),
-        ("yes", "Does the {s} value written in patient {p}'s discharge summary match the last measured one?"),
-        ("yes", "For patient {p}, is the {s} given in the note consistent with the most recent lab result?"),
-        ("yes", "is {s} per discharge summary of {p} equal to the latest measured value?"),
-        ("yes", "Do the discharge summary and the lab table agree on patient {p}'s last {s}?"),
-        ("yes", "Can you check whether the {s} in the summary of patient {p} corresponds to the last result in the labs?"),
-        ("no", "Does the {s} in the discharge summary differ from the last measured {s} of patient {p}?"),
-        ("no", "any discrepancy between the note's {s} and the last lab for {p}?"),
-        ("no", "Is the last {s} in the labs of patient {p} at odds with the one in the discharge summary?"),
-        ("no", "Is the {s} in patient {p}'s note higher than the last measured value?"),
-        ("values", "How does the {s} in the discharge summary of patient {p} compare with the last measured one?"),
-        ("values", "What {s} does the note of patient {p} give, versus the last value in the lab table?"),
-    ),
-    "diagnosis": (
-        ("yes", "is the diagnosis of {s} in the discharge summary also coded for patient {p}?"),
-        ("yes", "Is {s}, named in patient {p}'s discharge summary, in the diagnoses table too?"),
-        ("yes", "The note of patient {p} mentions {s}. Was it also coded?"),
-        ("yes", "Does the {s} in the discharge diagnosis list of patient {p} also appear among the ICD codes?"),
-        ("yes", "was the {s} from the discharge summary of {p} billed as well?"),
-        ("yes", "Do the discharge summary and the diagnosis codes agree that patient {p} has {s}?"),
-    ),
-    "coded": (
-        ("yes", "Is the coded diagnosis of {s} of patient {p} also mentioned in the discharge summary?"),
-        ("yes", "{s} is coded for patient {p}: does it also appear in the discharge summary?"),
-        ("yes", "Is the ICD code for {s} of patient {p} supported by the discharge summary?"),
-    ),
-}  # fmt: skip
+# set, kind, what is right when both say the same, and the wording: {s} the subject, {p} the patient
+WORDINGS = Path(__file__).with_name("mixed_wordings.tsv")
+
+# The note is asked to be more: what differs here is always more.
+_IS_MORE = re.compile(r"summary.* higher|note higher|note .*higher|last .* lower than")
 
 
 @dataclass(frozen=True)
@@ -172,7 +121,9 @@ class _Writer:
 class Maker:
     """Draws notes and cases from a demo EHR."""
 
-    def __init__(self, db: Path, seed: int = 5) -> None:
+    def __init__(self, db: Path, wanted: str = "first", seed: int = 5) -> None:
+        """``wanted`` is the set of wordings."""
+        self.wanted = wanted
         self.rng = random.Random(seed)
         self.connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
         rows = self.connection.execute(
@@ -185,12 +136,12 @@ class Maker:
 
     def cases(self) -> Iterator[Case]:
         """Every wording in every situation that makes sense for it."""
-        for kind, wordings in WORDINGS.items():
-            for right, wording in wordings:
-                for situation in (AGREE, DIFFER, NOT_IN_NOTE, NOT_IN_TABLES):
-                    case = self._case(kind, right, wording, situation)
-                    if case is not None:
-                        yield case
+        for line in WORDINGS.read_text(encoding="utf-8").splitlines()[1:]:
+            name, kind, right, wording = line.split("\t")
+            for situation in (AGREE, DIFFER, NOT_IN_NOTE, NOT_IN_TABLES):
+                case = self._case(kind, right, wording, situation) if name == self.wanted else None
+                if case is not None:
+                    yield case
 
     def notes(self) -> list[dict[str, Any]]:
         """The notes of the patients who were asked about, after ``cases`` has been run through."""
@@ -247,7 +198,7 @@ class Maker:
         if right == "values":
             return patient, said, f"{shown:g} {unit}; {dose:g} {unit}"
         gold = {True: "no", False: "yes"}[(right == "yes") == other]
-        if "higher" in wording:
+        if _IS_MORE.search(wording):
             gold = "yes" if other else "no"
         return patient, said, gold
 
@@ -280,7 +231,7 @@ class Maker:
         if right == "values":
             return patient, name, f"{shown:g}; {value:g}"
         gold = {True: "no", False: "yes"}[(right == "yes") == other]
-        if "higher" in wording:
+        if _IS_MORE.search(wording):
             gold = "yes" if other else "no"
         return patient, name, gold
 

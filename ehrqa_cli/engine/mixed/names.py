@@ -34,7 +34,7 @@ def _names(kind: Kind, subject: str, value: str | None) -> tuple[str, ...]:
     for name in list(found):
         same = terms.names_of(" ".join(terms.words(name)))
         found.update(dict.fromkeys(n for n, weight in same.items() if weight >= terms.SAME))
-    return tuple(name for name in found if len(name) > 1 or name == said)
+    return tuple(name for name in found if len(name) > 1 or name == said or kind is Kind.LAB)
 
 
 def _means(concept: synonyms.Concept, names: dict[str, None], value: str | None) -> bool:
@@ -46,7 +46,9 @@ def _means(concept: synonyms.Concept, names: dict[str, None], value: str | None)
 
 def find_name(text: str, names: tuple[str, ...]) -> list[tuple[int, int]]:
     """Where ``text`` has one of ``names``, the longest at each place, from left to right."""
-    return [match.span() for match in _pattern(names).finditer(text)]
+    found = [match.span() for match in _pattern(names).finditer(text)]
+    # "K" is potassium, "k" is a thousand.
+    return [(a, b) for a, b in found if b - a > 1 or text[a:b].isupper()]
 
 
 def same_words(title: str, names: tuple[str, ...]) -> bool:

@@ -39,7 +39,7 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
         return None
     aspect = _aspect(text, kind, relation)
     if aspect is Aspect.PRESENT:
-        relation = _presence(relation, rest, note.start())
+        relation = _presence(relation, text, rest, note.start())
     patient = _patient(linked)
     return Mixed(
         text=text,
@@ -68,18 +68,30 @@ def _relation(text: str, rest: str, note: int) -> Relation | None:
     for more, less in ((wording.HIGHER, False), (wording.LOWER, True)):
         if more.search(rest) and wording.THAN.search(rest):
             return Relation.LOWER if less != swapped else Relation.HIGHER
-    asks_values = wording.ASKS_VALUES.search(text) and not wording.ASKS_YES_NO.match(text)
+    both = wording.ASKS_BOTH.search(text) is not None
+    asks_values = wording.ASKS_VALUES.search(text) or (
+        both and not wording.ASKS_YES_NO.search(text)
+    )
     if wording.DIFFER.search(rest):
         return Relation.BOTH_VALUES if asks_values else Relation.DIFFERENT
+    if asks_values and both:
+        return Relation.BOTH_VALUES
     if wording.SAME.search(rest) or (table and wording.PERHAPS_SAME.search(rest)):
         return Relation.BOTH_VALUES if asks_values else Relation.SAME
     return Relation.ALSO_IN_TABLES if table and wording.ALSO.search(rest) else None
 
 
-def _presence(relation: Relation, rest: str, note: int) -> Relation:
-    """Of a thing that one side names: is the other side asked whether it names it too?"""
-    if relation not in (Relation.ALSO_IN_TABLES, Relation.ALSO_IN_NOTE):
+def _presence(relation: Relation, text: str, rest: str, note: int) -> Relation:
+    """Of a thing that one side names: is the other side asked whether it names it too?
+
+    The last clause asks; where it names both sides, words before the note's name tell.
+    """
+    if relation is not Relation.ALSO_IN_TABLES:
         return relation
+    clauses = [m.end() for m in wording.CLAUSE.finditer(text) if text[m.end() :].strip()]
+    last = text[clauses[-1] :] if clauses else text
+    if clauses and (wording.NOTE.search(last) is None) != (wording.TABLE.search(last) is None):
+        return Relation.ALSO_IN_NOTE if wording.NOTE.search(last) else Relation.ALSO_IN_TABLES
     before = rest[:note]
     table = wording.TABLE.search(before)
     asked = table is not None and wording.ASKED_OF_NOTE.search(before[table.start() :]) is not None

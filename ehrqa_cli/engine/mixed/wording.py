@@ -44,19 +44,20 @@ PERHAPS_SAME = _words(
 ALSO = _words(
     r"also too as_well in_both both_in missing_from absent_from show(?:s|n)?_up appear(?:s|ed)? "
     r"found_in present_in listed_in captured included reflected ever backed supported borne_out "
+    r"anybody anyone actually "
     r"in_the_(?:\w+_){0,2}(?:tables?|database|orders|prescriptions|codes|labs)"
 )
 HIGHER = _words(r"higher more greater larger bigger above exceed(?:s|ed)? over")
 LOWER = _words(r"lower less smaller below under")
 THAN = _words(r"than exceed(?:s|ed)? above below")
-ASKS_VALUES = re.compile(
-    r"^\s*(?:how|what|by how much|compare|show|list|tell|contrast|give)\b|\bversus\b|\bvs\b", re.I
-)
+ASKS_VALUES = re.compile(r"^\s*(?:how|what|by how much|compare|show|list|contrast|give)\b", re.I)
+ASKS_BOTH = re.compile(r"\b(?:versus|vs)\b|\b(?:each|both)\s+(?:say|give|list|hold|show)s?\b", re.I)
 ASKS_YES_NO = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|has|have|can|could|would|any)\b.*\?"
+    r"\b(?:is|are|was|were|do|does|did|has|have|can|could|would|any)\b[^;:]*\?"
     r"|^\s*(?:is|are|was|were|do|does|did|has|have|check (?:if|whether)|tell me (?:if|whether))\b",
     re.I,
 )
+CLAUSE = re.compile(r"[.;:]\s+|,\s+(?:and\s+)?(?=(?:is|was|does|did|has|do|are|were)\b)", re.I)
 TABLE_FIRST = re.compile(
     r"\b(?:last|latest|first|most recent|highest|lowest|peak|ordered|prescribed|measured|orders?|"
     r"prescription)\b.*\b(?:higher|lower|more|less|greater|smaller|above|below|exceeds?)\b",
