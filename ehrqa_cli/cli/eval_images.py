@@ -26,10 +26,6 @@ from ehrqa_cli.contracts.errors import UsageError
 if TYPE_CHECKING:
     from ehrqa_cli.vqa import Vqa
 
-ABOUT = {
-    "mimic-cxr-vqa": "Bae et al. 2023: one chest X-ray; accuracy, F1, AUROC by relation, priors",
-    "ehrxqa": "Bae et al. 2023: tables and images; Acc_LF, Acc_EX|gt, Acc_EX|pred by scope",
-}
 TEXTS = ("question", "template_text")
 
 

@@ -15,11 +15,6 @@ from ehrqa_cli.contracts.errors import UsageError
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.note_desk import DeskSystem
 
-ABOUT = {
-    "ehrnoteqa": "Kweon et al. 2024: discharge summaries; five choices or free text, evidence",
-    "emrqa": "Pampari et al. 2018: evidence lines, classes, question to logical form",
-    "rankings": "Kweon et al. 2024, section 4.3: do clinicians rank systems as a benchmark does?",
-}
 FORMATS = ("multi-choice", "free-text")
 LEVELS = ("1", "2", "beyond")
 TASKS = ("evidence", "classes", "forms")

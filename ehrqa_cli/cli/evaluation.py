@@ -9,15 +9,10 @@ import click
 
 from ehrqa_cli.cli import diagnostics, eval_images, eval_notes, output
 from ehrqa_cli.cli.eval_abstention import abstention
+from ehrqa_cli.cli.eval_compare import compare
+from ehrqa_cli.cli.eval_list import list_benchmarks
 from ehrqa_cli.cli.eval_spider import spider
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
-
-BENCHMARKS = {
-    "ehrsql": "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
-    "abstention": "Yang et al. 2024: signals for declining, n-gram bias, debiased splits of EHRSQL",
-    **eval_images.ABOUT,
-    **eval_notes.ABOUT,
-}
 
 
 @click.group(name="eval", short_help="Measure ehrqa on a benchmark.")
@@ -29,19 +24,6 @@ def evaluation() -> None:
       ehrqa eval list
       ehrqa eval ehrsql --data ehrsql-2024 --split valid --db mimic_iv.sqlite
     """
-
-
-@evaluation.command("list")
-def list_benchmarks() -> int:
-    """List the benchmarks.
-
-    \b
-    Examples:
-      ehrqa eval list
-    """
-    for name, about in BENCHMARKS.items():
-        output.line(f"{name}  {about}")
-    return 0
 
 
 @evaluation.command()
@@ -106,7 +88,7 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
         diagnostics.note(f"drawn: {path}")
 
 
-evaluation.add_command(abstention)
-evaluation.add_command(spider)
+for _command in (list_benchmarks, compare, abstention, spider):
+    evaluation.add_command(_command)
 for _command in (*eval_images.COMMANDS, *eval_notes.COMMANDS):
     evaluation.add_command(_command)

@@ -33,19 +33,26 @@ def bootstrap(
     """
     import numpy as np
 
+    low, high = np.percentile(statistic(resampled(columns, rounds=rounds, seed=seed)), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def resampled(columns: ArrayLike, *, rounds: int = ROUNDS, seed: int = 0) -> Floats:
+    """The column sums of each resample of the rows, (rounds, k). Raises ValueError for no rows."""
+    import numpy as np
+
     table = np.asarray(columns, dtype=np.float64)
     if not len(table):
         raise ValueError("there is nothing to resample")
     draw = np.random.default_rng(seed)
     # How often each row is drawn; in blocks, so that memory stays small for large sets.
-    sums = np.concatenate(
+    sums: Floats = np.concatenate(
         [
             draw.multinomial(len(table), np.full(len(table), 1.0 / len(table)), size=part) @ table
             for part in _blocks(rounds, 250)
         ]
     )
-    low, high = np.percentile(statistic(sums), [2.5, 97.5])
-    return float(low), float(high)
+    return sums
 
 
 def _blocks(total: int, size: int) -> list[int]:

@@ -1,0 +1,137 @@
+"""The benchmarks of ``ehrqa eval``: what each measures and needs, and where its data are got."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """``needs`` are (option, what it must hold); ``sources`` are (what, where, licence)."""
+
+    name: str
+    about: str
+    paper: str
+    needs: tuple[tuple[str, str], ...]
+    sources: tuple[tuple[str, str, str], ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            **asdict(self),
+            "needs": [{"option": option, "what": what} for option, what in self.needs],
+            "sources": [
+                {"what": what, "where": where, "licence": licence}
+                for what, where, licence in self.sources
+            ],
+        }
+
+
+_CREDENTIALED = "PhysioNet Credentialed Health Data License 1.5.0"
+_DEMO = ("MIMIC-IV demo (its database)", "physionet.org/content/mimic-iv-demo", "ODbL 1.0")
+_EHRSQL = (
+    ("EHRSQL-2024", "github.com/glee4810/ehrsql-2024", "CC BY 4.0"),
+    _DEMO,
+    (
+        "EHRSQL 2022 (of MIMIC-III and eICU)",
+        "github.com/glee4810/EHRSQL; the databases: physionet.org",
+        f"CC BY 4.0; the databases: {_CREDENTIALED}",
+    ),
+)
+_OPEN = "or an open re-creation in its own layout"
+
+BENCHMARKS = (
+    Benchmark(
+        "ehrsql",
+        "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
+        "Lee et al. 2022, arXiv:2301.07695; Lee et al. 2024, arXiv:2405.06673",
+        (
+            ("--data", "SPLIT/data.json and label.json (2024), or SPLIT.json (2022)"),
+            ("--db", "the SQLite database that the gold queries are for"),
+        ),
+        _EHRSQL,
+    ),
+    Benchmark(
+        "abstention",
+        "Yang et al. 2024: signals for declining, n-gram bias, debiased splits of EHRSQL",
+        "Yang et al. 2024",
+        (("--data", "as for ehrsql, with train and valid"), ("--db", "as for ehrsql")),
+        _EHRSQL,
+    ),
+    Benchmark(
+        "spider",
+        "Yu et al. 2018: any SQL predictions; hardness, partial and exact matching, execution",
+        "Yu et al. 2018, arXiv:1809.08887",
+        (
+            ("--gold", "a line `SQL<tab>db_id` for each question"),
+            ("--predictions", "one SQL a line, in that order"),
+            ("--tables", "tables.json"),
+            ("--databases", "optional: DB/DB.sqlite, to measure execution"),
+        ),
+        (("Spider", "yale-lily.github.io/spider", "CC BY-SA 4.0; its example: Apache 2.0"),),
+    ),
+    Benchmark(
+        "mimic-cxr-vqa",
+        "Bae et al. 2023: one chest X-ray; accuracy, F1, AUROC by relation, priors",
+        "Bae et al. 2023, arXiv:2310.18652",
+        (
+            ("--data", f"SPLIT.json, {_OPEN} (vqa_questions.jsonl)"),
+            ("--db", "the EHR whose tb_cxr registers the images"),
+            ("--images or --scene-graphs", "the images, or labels in place of them"),
+        ),
+        (
+            ("questions", "physionet.org/content/mimic-ext-mimic-cxr-vqa", _CREDENTIALED),
+            ("images", "physionet.org/content/mimic-cxr-jpg", _CREDENTIALED),
+        ),
+    ),
+    Benchmark(
+        "ehrxqa",
+        "Bae et al. 2023: tables and images; Acc_LF, Acc_EX|gt, Acc_EX|pred by scope",
+        "Bae et al. 2023, arXiv:2310.18652",
+        (
+            ("--data", f"SPLIT.json, {_OPEN} (questions.jsonl)"),
+            ("--db", "the data set's database with tb_cxr"),
+            ("--images or --scene-graphs", "the images, or labels in place of them"),
+        ),
+        (
+            ("questions and databases", "physionet.org/content/ehrxqa", _CREDENTIALED),
+            ("images", "physionet.org/content/mimic-cxr-jpg", _CREDENTIALED),
+        ),
+    ),
+    Benchmark(
+        "ehrnoteqa",
+        "Kweon et al. 2024: discharge summaries; five choices or free text, evidence",
+        "Kweon et al. 2024, arXiv:2402.16040",
+        (
+            ("--data", "EHRNoteQA.jsonl, or open questions.jsonl and notes.jsonl"),
+            ("--notes", "MIMIC-IV-Note's discharge.csv.gz, where the notes are not in --data"),
+        ),
+        (
+            ("questions", "physionet.org/content/ehrnoteqa", _CREDENTIALED),
+            ("notes", "physionet.org/content/mimic-iv-note", _CREDENTIALED),
+        ),
+    ),
+    Benchmark(
+        "emrqa",
+        "Pampari et al. 2018: evidence lines, classes, question to logical form",
+        "Pampari et al. 2018, arXiv:1809.00732",
+        (
+            ("--data", "emrQA's data.json, or i2b2's XML files for --task classes"),
+            ("--db", "an EHR, for --task forms only"),
+        ),
+        (
+            (
+                "emrQA, i2b2 and n2c2 notes",
+                "portal.dbmi.hms.harvard.edu",
+                "n2c2's data use agreement",
+            ),
+        ),
+    ),
+    Benchmark(
+        "rankings",
+        "Kweon et al. 2024, section 4.3: do clinicians rank systems as a benchmark does?",
+        "Kweon et al. 2024, arXiv:2402.16040",
+        (("FILE", "your own table of systems: the benchmark's score, and each clinician's"),),
+        (),
+    ),
+)

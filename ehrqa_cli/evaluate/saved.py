@@ -1,0 +1,258 @@
+"""Runs that ``--out`` left, of any benchmark: their records read back, and what each counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS
+from ehrqa_cli.evaluate.metrics import PENALTIES, Outcome
+
+Plain = dict[str, Any]
+# (part, whole) of one question; a measure is the sum of parts over the sum of wholes, in per cent.
+Measure = Callable[[Plain], tuple[float, float]]
+
+RIGHT, WRONG, DECLINED, FAILED = "right", "wrong", "declined", "failed"
+_MADE_BY = "give a folder that `ehrqa eval BENCHMARK --out DIR` wrote"
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """``header`` names data and system by their hashes; ``records`` are by question id, in the
+    order of the questions; ``seconds`` by question id and step, where they were kept."""
+
+    folder: Path
+    benchmark: str
+    header: Plain
+    records: Mapping[str, Plain]
+    seconds: Mapping[str, Mapping[str, float]]
+
+    @property
+    def name(self) -> str:
+        """The benchmark with its task, format or split."""
+        parts = (self.header.get(key) for key in ("task", "format", "split"))
+        return " ".join([self.benchmark, *(str(part) for part in parts if part)])
+
+    @property
+    def title(self) -> str:
+        """The name with the start of the data's hash."""
+        digest = self.header.get("dataset_sha256") or self.header.get("database") or "no hash"
+        return f"{self.name} ({str(digest)[:16]})"
+
+
+def read_run(folder: Path) -> SavedRun:
+    """Read ``records.jsonl`` of a folder. Raises EvaluationError."""
+    path = folder / RECORDS
+    if not folder.is_dir():
+        kind = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise EvaluationError(f"{folder} {kind}", _MADE_BY)
+    if not path.is_file():
+        raise EvaluationError(f"{folder} holds no {RECORDS}", _MADE_BY)
+    lines = _objects(path)
+    header = lines[0].get("header") if lines else None
+    if not isinstance(header, dict):
+        raise EvaluationError(f"{path} does not begin with the header of a run", _MADE_BY)
+    benchmark = str(header.get("benchmark") or header.get("dataset") or "")
+    if _family(benchmark) not in _MEASURES:
+        raise EvaluationError(f"{path} is of an unknown benchmark, '{benchmark}'", _MADE_BY)
+    records = {str(line["id"]): line for line in lines[1:] if "id" in line}
+    if not records:
+        raise EvaluationError(f"{path} holds no answers yet", "let the run go on first")
+    return SavedRun(folder, benchmark, header, records, _seconds(folder, records))
+
+
+def measures(run: SavedRun) -> dict[str, Measure]:
+    """What a benchmark counts, by its own names; the same order in all its runs."""
+    return _MEASURES[_family(run.benchmark)](run)
+
+
+def states(record: Plain) -> dict[str, str]:
+    """``right``, ``wrong``, ``declined`` or ``failed``, by system where a record is of several
+    (else under an empty name). Declining a question without an answer is right."""
+    if isinstance(record.get("predictions"), dict):
+        gold = record.get("gold")
+        return {
+            name: RIGHT if gold is not None and given == gold else WRONG
+            for name, given in record["predictions"].items()
+        }
+    status = record.get("status", "answered")
+    if status == "failed":
+        return {"": FAILED}
+    if status == "abstained":
+        return {"": DECLINED if answerable(record) else RIGHT}
+    return {"": RIGHT if is_right(record) else WRONG}
+
+
+def answerable(record: Plain) -> bool:
+    """Has the question an answer?"""
+    if "answerable" in record:
+        return bool(record["answerable"])
+    return "gold" not in record or record["gold"] is not None
+
+
+def is_right(record: Plain) -> bool:
+    """Is the answer right? A graded one is right when judges mostly say so; without judges when it
+    is word for word that of gold."""
+    if record.get("correct") is not None:
+        return bool(record["correct"])
+    verdicts = record.get("verdicts")
+    if verdicts:
+        return bool(sum(verdicts) / len(verdicts) >= 0.5)
+    return bool(record.get("exact", record.get("em", 0.0)) == 1.0)
+
+
+def cluster(run: SavedRun, key: str) -> str:
+    """What is resampled with a question: all questions about its study, patient or note, as the
+    benchmark's own intervals do."""
+    record = run.records[key]
+    if run.benchmark == "mimic-cxr-vqa":
+        return str(record.get("study_id"))
+    if run.benchmark == "ehrnoteqa":
+        return str(record.get("patient_id"))
+    if run.benchmark == "emrqa" and "em" in record:
+        return key.rpartition("/")[0]
+    return key
+
+
+def _ehrsql(run: SavedRun) -> dict[str, Measure]:
+    def outcome(r: Plain) -> Outcome:
+        return Outcome(
+            answerable(r), r["status"] == "answered", bool(r["correct"]), r["status"] == "failed"
+        )
+
+    def reliability(penalty: int) -> Measure:
+        return lambda r: (outcome(r).reliability(penalty), 1.0)
+
+    def f1(part: Callable[[Outcome], bool]) -> Measure:
+        return lambda r: (
+            2.0 * part(outcome(r)),
+            float(outcome(r).answered) + float(outcome(r).answerable),
+        )
+
+    found = {f"RS({c})": reliability(c) for c in PENALTIES}
+    return found | {
+        "RS(N)": reliability(len(run.records)),
+        "F1_ans": f1(lambda o: o.answered and o.answerable),
+        "P_exe": lambda r: (float(outcome(r).correct), float(outcome(r).answered)),
+        "R_exe": lambda r: (float(outcome(r).correct), float(outcome(r).answerable)),
+        "F1_exe": f1(lambda o: o.correct),
+    }
+
+
+def _spider(_run: SavedRun) -> dict[str, Measure]:
+    return {
+        "exact match": lambda r: (float(r["correct"]), 1.0),
+        "execution": lambda r: (float(bool(r["execution"])), float(r["execution"] is not None)),
+    }
+
+
+def _ehrxqa(_run: SavedRun) -> dict[str, Measure]:
+    def known(field: str) -> Measure:
+        return lambda r: (
+            float(bool(r.get(field))),
+            float(answerable(r) and r.get(field) is not None),
+        )
+
+    fields = {"Acc_LF": "acc_lf", "Acc_EX|gt": "ex_gt", "Acc_EX|pred": "correct"}
+    found = {name: known(field) for name, field in fields.items()}
+    return found | {"Acc_EX|labels": known("ex_labels"), "right of answered": _of_answered}
+
+
+def _vqa(_run: SavedRun) -> dict[str, Measure]:
+    def micro(r: Plain) -> tuple[float, float]:
+        given, gold = set(r["prediction"] or ()), set(r["gold"])
+        return 2.0 * len(given & gold), float(len(given) + len(gold))
+
+    return {
+        "accuracy": lambda r: (float(r["correct"]), 1.0),
+        "micro-F1": micro,
+        "accuracy of answered": _of_answered,
+    }
+
+
+def _noteqa(run: SavedRun) -> dict[str, Measure]:
+    # Over the questions that have an answer; declining one counts as 0.
+    def grade(read: Callable[[Plain], float | None], defined: Callable[[Plain], bool]) -> Measure:
+        return lambda r: (float(read(r) or 0.0), float(answerable(r) and defined(r)))
+
+    def judged(r: Plain) -> float | None:
+        verdicts = r.get("verdicts")
+        return sum(verdicts) / len(verdicts) if verdicts else None
+
+    has_judge = any("verdicts" in r for r in run.records.values())
+    return {
+        "accuracy": grade(lambda r: r.get("correct"), lambda r: "correct" in r),
+        "exact match": grade(lambda r: r.get("exact"), lambda r: "correct" not in r),
+        "F1": grade(lambda r: r.get("f1"), lambda r: "correct" not in r),
+        "judge": grade(judged, lambda _r: has_judge),
+        "declined of unanswerable": lambda r: (
+            float(not answerable(r) and r["status"] == "abstained"),
+            float(not answerable(r)),
+        ),
+    }
+
+
+def _emrqa(run: SavedRun) -> dict[str, Measure]:
+    first = next(iter(run.records.values()))
+    if "predictions" not in first:
+        return {"exact match": lambda r: (r["em"], 1.0), "F1": lambda r: (r["f1"], 1.0)}
+
+    def of(split: str, name: str) -> Measure:
+        def one(r: Plain) -> tuple[float, float]:
+            counted = r["gold"] is not None and str(r["id"]).startswith(split)
+            return float(counted and states(r).get(name) == RIGHT), float(counted)
+
+        return one
+
+    # Forms are measured on two splits, which are never joined.
+    forms = run.header.get("task") == "forms"
+    splits = dict.fromkeys(k.rpartition("/")[0] + "/" if forms else "" for k in run.records)
+    return {f"{split}{name}": of(split, name) for split in splits for name in first["predictions"]}
+
+
+def _of_answered(r: Plain) -> tuple[float, float]:
+    answered = r["status"] == "answered" and answerable(r)
+    return float(bool(r["correct"]) and answered), float(answered)
+
+
+_MEASURES: dict[str, Callable[[SavedRun], dict[str, Measure]]] = {
+    "ehrsql": _ehrsql,
+    "spider": _spider,
+    "ehrxqa": _ehrxqa,
+    "mimic-cxr-vqa": _vqa,
+    "ehrnoteqa": _noteqa,
+    "emrqa": _emrqa,
+}
+
+
+def _family(benchmark: str) -> str:
+    return "ehrsql" if benchmark.startswith("ehrsql") else benchmark
+
+
+def _seconds(folder: Path, records: Mapping[str, Plain]) -> dict[str, dict[str, float]]:
+    path = folder / TIMINGS
+    lines = _objects(path) if path.is_file() else []
+    found = {str(line.pop("id")): line for line in lines if "id" in line}
+    inside = {key: record["timings"] for key, record in records.items() if record.get("timings")}
+    return found | inside
+
+
+def _objects(path: Path) -> list[Plain]:
+    found = []
+    try:
+        # A line cut short by an interruption is the last; only line feeds end one.
+        for text in path.read_text(encoding="utf-8").split("\n"):
+            line = json.loads(text) if text.strip() else None
+            if isinstance(line, dict):
+                found.append(line)
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    except UnicodeDecodeError:
+        raise EvaluationError(f"{path} is not text", _MADE_BY) from None
+    except ValueError:
+        pass
+    return found
