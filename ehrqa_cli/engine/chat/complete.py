@@ -100,12 +100,9 @@ class Completer:
         if not starts or line[end - 1 : end].isspace():
             return ()
         last = line[starts[-1] : end].lstrip("#\"'(")
-        if last.isdecimal():
+        if last.isdecimal() and (patients := self.patients(last, limit)):
             begin = end - len(last)
-            return tuple(
-                Completion(str(patient), PATIENT, begin, end)
-                for patient in self.patients(last, limit)
-            )
+            return tuple(Completion(str(one), PATIENT, begin, end) for one in patients)
         out: dict[str, Completion] = {}
         for start in starts[-_WORDS:]:
             while start < end and not line[start].isalnum():

@@ -86,7 +86,10 @@ def _is_follow_up(follow: Follow) -> bool:
     if follow.sentence or (follow.asking and follow.patient):
         return False
     if follow.lead == elliptic.NONE:
-        # "last creatinine of 10014729" is whole; "last potassium" follows.
+        # "last creatinine of 10014729" is whole; "last potassium" follows, as does "what was the
+        # first?", but not "what was her last potassium?".
+        if follow.asking and (follow.value or follow.attribute):
+            return False
         return follow.said <= 2 and not (follow.patient and follow.value)
     return True
 

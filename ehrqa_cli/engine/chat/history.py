@@ -139,6 +139,8 @@ class ChatHistory(PrivateFile):
             connection.execute(
                 "DELETE FROM words WHERE rowid IN (SELECT id FROM turn WHERE chat = ?)", (chat_id,)
             )
+            # Deleted words stay in the index until it is made again.
+            connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
             connection.execute("DELETE FROM turn WHERE chat = ?", (chat_id,))
             connection.execute("DELETE FROM chat WHERE id = ?", (chat_id,))
 

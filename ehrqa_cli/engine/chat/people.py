@@ -18,9 +18,10 @@ _THEY = re.compile(r"\b(?:their|they|them|theirs)\b")
 # Many people, or something that is about nobody.
 _COHORT = re.compile(
     r"\b(?:patients|(?<!the )(?<!this )(?<!that )(?<!same )patient\s+[a-z]+|people|persons"
+    r"|patient\s+(?:who|whose|with|that|counts?|population|records?|numbers?)"
     r"|individuals|everyone|everybody|anyone|anybody|women|men|females?|males?|cohort|oldest"
     r"|youngest|(?:most|more|commonly|frequently)\s+(?:common|frequent|used|prescribed|ordered)\w*"
-    r"|commonest|top\s|(?:costs?|prices?)\s+(?:of|for)|cost\s*\?|survival|mortality|prevalence"
+    r"|commonest|top|(?:costs?|prices?)\s+(?:of|for)|cost\s*\?|survival|mortality|prevalence"
     r"|incidence|stands?\s+for|abbreviat\w*|acronym|intake\s+method|method\s+of\s+intake)\b"
 )
 # What a question of nobody in particular may also say.
