@@ -13,29 +13,53 @@ from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
 
 
 class Database(ABC):
-    """An EHR, open for reading only (group ``ehrqa.database``)."""
+    """An EHR, open for reading only (group ``ehrqa.database``).
+
+    Results are plain values: truth is 1 or 0, a time is text ``YYYY-MM-DD HH:MM:SS``, bytes are
+    hex digits. What is not SQLite's ``dialect`` gets every statement written in its own words,
+    for which it must say what its columns hold (``types``).
+    """
 
     dialect: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def open(cls, target: str) -> Database:
+        """Open what ``--db`` names, for reading. Raises DatabaseError, which shows no password."""
 
     @abstractmethod
     def schema(self) -> Mapping[str, Sequence[str]]:
         """Table name to column names, as the database spells them."""
 
+    def types(self) -> Mapping[str, Mapping[str, str]]:
+        """Table to column to ``integer``, ``real``, ``text``, ``timestamp`` or ``boolean``; a
+        database whose dialect is SQLite's need not say."""
+        return {}
+
     @abstractmethod
     def execute(self, sql: str, limits: Limits | None = None) -> Result:
         """Run one SELECT. Raises Refused, LimitExceeded, Cancelled or DatabaseError."""
 
+    def spelled(self, sql: str) -> str:
+        """The statement that ``execute(sql)`` really runs. Raises what ``execute`` raises."""
+        return sql
+
     @abstractmethod
     def cancel(self) -> None:
-        """End the running query from another thread; it raises Cancelled there."""
+        """End the running query from another thread; it raises Cancelled there within 1 s."""
 
     @abstractmethod
     def fingerprint(self) -> str:
         """A short text that changes when the data do."""
 
+    def default_as_of(self) -> str | None:
+        """What ``current_time`` means when nobody says, if the data say it: the end of the data,
+        ``YYYY-MM-DD HH:MM:SS``. Raises DatabaseError."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
-        """Give the connection back."""
+        """Give the connection back; a second call does nothing."""
 
 
 class Text2Sql(ABC):

@@ -51,8 +51,9 @@ class SqliteDatabase(Database):
         connection.set_progress_handler(self._tick, _STEPS)
 
     @classmethod
-    def open(cls, path: Path) -> SqliteDatabase:
-        """Open ``path`` for reading. Raises DatabaseError when it is not a SQLite EHR."""
+    def open(cls, target: str | Path) -> SqliteDatabase:
+        """Open the file ``target`` for reading. Raises DatabaseError when it is no SQLite EHR."""
+        path = Path(target)
         database = cls.open_any(path)
         lacking = ehr_schema.missing(database.schema())
         if lacking:

@@ -42,6 +42,10 @@ class MemoryDatabase(Database):
         self.asked: list[str] = []
         self.fail: Exception | None = None
 
+    @classmethod
+    def open(cls, target: str) -> MemoryDatabase:
+        return cls()
+
     def schema(self) -> Mapping[str, Sequence[str]]:
         return {}
 

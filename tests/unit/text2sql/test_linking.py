@@ -70,6 +70,10 @@ class Plain(Database):
         self.connection = connection
         self.asked = 0
 
+    @classmethod
+    def open(cls, target: str) -> Plain:
+        return cls(sqlite3.connect(target))
+
     def schema(self) -> dict[str, tuple[str, ...]]:
         rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         return {row[0]: () for row in rows}

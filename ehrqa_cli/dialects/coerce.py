@@ -1,0 +1,167 @@
+"""Conversions that SQLite makes by itself and a strictly typed database does not.
+
+From SQLite's documentation, "Datatypes In SQLite", sections 3 (affinity) and 4 (comparisons): a
+column's type is applied to what it is compared with; otherwise any number is less than any text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ehrqa_cli.dialects import times
+from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Kind, Typed
+from ehrqa_cli.dialects.target import TIME_FORMAT, Target
+
+FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+# 'text SIGN number' where nothing is converted: a text is greater than every number.
+_TEXT_WINS = {"=": "FALSE", "<>": "TRUE", "<": "FALSE", "<=": "FALSE", ">": "TRUE", ">=": "TRUE"}
+
+
+class Coercions:
+    """Conversions in one target's words."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def text(self, value: Typed) -> str:
+        """The value as text."""
+        if value.kind in TEXTS or value.kind == Kind.NULL:
+            return value.sql
+        if value.kind == Kind.TIMESTAMP:
+            return self.target.formatted(value.sql, TIME_FORMAT)
+        return self.target.cast(self.plain(value), self.target.text_type)
+
+    def plain(self, value: Typed) -> str:
+        """The value with truth as 1 or 0; anything else as it is."""
+        if value.kind == Kind.BOOLEAN:
+            return self.target.cast(value.sql, "INTEGER")
+        return value.sql
+
+    def number(self, value: Typed) -> Typed:
+        """The value where a number is wanted: of a text, what it begins with."""
+        if value.kind == Kind.JULIAN:
+            return Typed(value.sql, Kind.REAL)
+        if value.kind == Kind.DIGITS:
+            return Typed(self.target.cast(value.sql, "BIGINT"), Kind.INTEGER)
+        if value.kind == Kind.TEXT or value.kind == Kind.TIMESTAMP:
+            return Typed(self.target.number(self.text(value)), Kind.REAL)
+        if value.kind == Kind.BOOLEAN:
+            return Typed(self.plain(value), Kind.INTEGER)
+        return value
+
+    def truth(self, value: Typed) -> str:
+        """The value as a condition."""
+        if value.kind in (Kind.BOOLEAN, Kind.NULL, Kind.ANY):
+            return value.sql
+        return f"({self.number(value).sql} <> 0)"
+
+    def compare(self, left: Typed, sign: str, right: Typed) -> str:
+        """``left sign right`` as SQLite compares."""
+        ranged = self._range(left, sign, right) or self._range(right, FLIPPED[sign], left)
+        if ranged:
+            return ranged
+        if (verdict := self._classes(left, sign, right)) is not None:
+            return verdict
+        one, other = self.alike(left, right)
+        return self.target.compared(one, sign, other)
+
+    def alike(self, left: Typed, right: Typed) -> tuple[str, str]:
+        """Both sides in one type, by SQLite's rules of affinity."""
+        if left.folded != right.folded and {left.kind, right.kind} <= TEXTS:
+            left, right = self._folded(left), self._folded(right)
+        kinds = {left.kind, right.kind}
+        if Kind.TIMESTAMP in kinds and len(kinds) > 1:
+            return self._times(left, right)
+        texts = [v for v in (left, right) if v.kind in TEXTS]
+        numbers = [v for v in (left, right) if v.kind in NUMBERS]
+        if len(texts) == len(numbers) == 1:
+            number, text = numbers[0], texts[0]
+            if number.affinity or not text.affinity:
+                made = {id(text): self._real(text), id(number): self.plain(number)}
+            else:
+                made = {id(text): text.sql, id(number): self.text(number)}
+            return made[id(left)], made[id(right)]
+        if Kind.BOOLEAN in kinds and len(kinds) > 1:
+            return self.plain(left), self.plain(right)
+        if Kind.JULIAN in kinds and kinds & TEXTS:
+            return self.text(left), self.text(right)
+        return left.sql, right.sql
+
+    def common(self, values: Sequence[Typed]) -> tuple[list[str], Kind]:
+        """Values that stand for each other (the arms of a CASE) in one type."""
+        kinds = {v.kind for v in values} - {Kind.NULL}
+        if len(kinds) <= 1:
+            return [v.sql for v in values], next(iter(kinds), Kind.NULL)
+        if kinds <= NUMBERS:
+            kind = Kind.REAL if Kind.REAL in kinds else Kind.INTEGER
+            return [self.plain(v) for v in values], kind
+        if kinds <= NUMBERS | {Kind.JULIAN}:
+            return [self.number(v).sql for v in values], Kind.REAL
+        if Kind.ANY in kinds and not kinds & {Kind.TIMESTAMP}:
+            return [self.plain(v) for v in values], Kind.ANY
+        return [self.text(v) for v in values], Kind.TEXT
+
+    def converted(self, value: Typed, kind: Kind) -> str:
+        """The value as ``kind``, the common one of several queries."""
+        if value.kind in (kind, Kind.NULL):
+            return value.sql
+        if kind == Kind.TEXT:
+            return self.text(value)
+        return self.number(value).sql if kind in (Kind.INTEGER, Kind.REAL) else value.sql
+
+    def _folded(self, value: Typed) -> Typed:
+        return value if value.folded else replace(value, sql=self.target.no_case(value.sql))
+
+    def _real(self, text: Typed) -> str:
+        if isinstance(text.literal, str):
+            try:
+                return self.target.real(repr(float(text.literal)))
+            except ValueError:
+                pass
+        return self.target.try_real(text.sql)
+
+    def _times(self, left: Typed, right: Typed) -> tuple[str, str]:
+        made = []
+        for value, other in ((left, right), (right, left)):
+            if value.kind == Kind.TIMESTAMP:
+                keep = other.kind in (Kind.NULL, Kind.ANY) or _is_time(other)
+                made.append(value.sql if keep else self.text(value))
+            elif _is_time(value):
+                made.append(self.target.timestamp_literal(str(value.literal)))
+            else:
+                made.append(self.text(value) if value.kind != Kind.ANY else value.sql)
+        return made[0], made[1]
+
+    def _classes(self, left: Typed, sign: str, right: Typed) -> str | None:
+        """A text and a number of which neither is a column: decided without looking at them."""
+        julian_or_text = TEXTS | {Kind.JULIAN, Kind.TIMESTAMP}
+        for text, number, way in ((left, right, sign), (right, left, FLIPPED[sign])):
+            if text.kind not in julian_or_text or number.kind not in NUMBERS:
+                continue
+            if text.affinity or (number.affinity and text.kind != Kind.TIMESTAMP):
+                continue
+            either = f"{text.sql} IS NULL OR {number.sql} IS NULL"
+            return f"CASE WHEN {either} THEN NULL ELSE {_TEXT_WINS[way]} END"
+        return None
+
+    def _range(self, left: Typed, sign: str, right: Typed) -> str | None:
+        """``strftime('%Y-%m', t) = '2100-12'`` as a range of t, which a database can prune by."""
+        if left.prefix is None or not isinstance(right.literal, str) or right.kind not in TEXTS:
+            return None
+        span = times.span_of(left.prefix, right.literal, self.target)
+        if span is None:
+            return None
+        time, (first, after) = left.prefix[0], span
+        return {
+            "=": f"({time} >= {first} AND {time} < {after})",
+            "<>": f"({time} < {first} OR {time} >= {after})",
+            "<": f"{time} < {first}",
+            "<=": f"{time} < {after}",
+            ">": f"{time} >= {after}",
+            ">=": f"{time} >= {first}",
+        }[sign]
+
+
+def _is_time(value: Typed) -> bool:
+    return isinstance(value.literal, str) and bool(times.ISO.fullmatch(value.literal))

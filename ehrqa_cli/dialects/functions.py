@@ -1,0 +1,119 @@
+"""SQLite's ordinary functions, those that the guard allows, in a target's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects.coerce import Coercions
+from ehrqa_cli.dialects.kinds import Kind, Typed
+from ehrqa_cli.dialects.target import Target
+
+_LISTS = (
+    "ceil ceiling floor sqrt exp ln log log10 log2 pow power pi",
+    "upper lower trim ltrim rtrim replace",
+    "abs sign round length coalesce ifnull nullif iif substr substring instr likely unlikely",
+    "typeof concat trunc",
+)
+_REAL, _TEXT = frozenset(_LISTS[0].split()), frozenset(_LISTS[1].split())
+_OWN = frozenset(" ".join(_LISTS[2:]).split())
+
+
+class Functions:
+    """Calls of functions whose arguments are written already."""
+
+    AGGREGATES: ClassVar[frozenset[str]] = frozenset({"total", "group_concat", "string_agg"})
+
+    def __init__(self, target: Target, to: Coercions) -> None:
+        self.target = target
+        self.to = to
+
+    def aggregates(self, name: str) -> bool:
+        """Is it a function of the rows of a group?"""
+        return name in self.AGGREGATES
+
+    def aggregate(self, name: str, value: Typed, rest: Sequence[Typed], distinct: bool) -> Typed:
+        """total or group_concat of ``value``."""
+        if name == "total":
+            summed = f"SUM({'DISTINCT ' if distinct else ''}{self.to.number(value).sql})"
+            return Typed(f"COALESCE({summed}, {self.target.real('0')})", Kind.REAL)
+        separator = self.to.text(rest[0]) if rest else self.target.text(",")
+        return Typed(self.target.joined(self.to.text(value), separator, distinct), Kind.TEXT)
+
+    def call(self, name: str, args: Sequence[Typed]) -> Typed:
+        """A call of ``name``. Raises Refused for a function that is not known."""
+        own = getattr(self, f"_{name}", None) if name.isidentifier() else None
+        if own is not None and name in _OWN:
+            made: Typed = own(args)
+            return made
+        if name in _REAL:
+            words = [self.to.number(arg).sql for arg in args]
+            sql = self.target.function(name, words) or f"{name.upper()}({', '.join(words)})"
+            return Typed(sql, Kind.REAL)
+        if name in _TEXT:
+            return Typed(f"{name.upper()}({', '.join(map(self.to.text, args))})", Kind.TEXT)
+        raise Refused(
+            f"the function {name} is not known on {self.target.name}",
+            "use ordinary SQL functions only",
+        )
+
+    def _abs(self, args: Sequence[Typed]) -> Typed:
+        value = self.to.number(args[0])
+        return Typed(f"ABS({value.sql})", value.kind)
+
+    def _sign(self, args: Sequence[Typed]) -> Typed:
+        return Typed(f"SIGN({self.to.number(args[0]).sql})", Kind.INTEGER)
+
+    def _trunc(self, args: Sequence[Typed]) -> Typed:
+        return Typed(f"TRUNC({self.to.number(args[0]).sql})", Kind.REAL)
+
+    def _round(self, args: Sequence[Typed]) -> Typed:
+        value = self.to.number(args[0])
+        digits = f", {args[1].sql}" if len(args) > 1 else ""
+        number = self.target.cast(value.sql, self.target.real_type)
+        return Typed(f"ROUND({number}{digits})", Kind.REAL)
+
+    def _length(self, args: Sequence[Typed]) -> Typed:
+        return Typed(f"LENGTH({self.to.text(args[0])})", Kind.INTEGER)
+
+    def _coalesce(self, args: Sequence[Typed]) -> Typed:
+        made, kind = self.to.common(args)
+        return Typed(f"COALESCE({', '.join(made)})", kind)
+
+    _ifnull = _coalesce
+
+    def _nullif(self, args: Sequence[Typed]) -> Typed:
+        left, right = args
+        same = self.to.compare(left, "=", right)
+        return Typed(f"CASE WHEN {same} THEN NULL ELSE {left.sql} END", left.kind)
+
+    def _iif(self, args: Sequence[Typed]) -> Typed:
+        arms = [args[1], args[2] if len(args) > 2 else Typed("NULL", Kind.NULL)]
+        made, kind = self.to.common(arms)
+        test = self.to.truth(args[0])
+        return Typed(f"CASE WHEN {test} THEN {made[0]} ELSE {made[1]} END", kind)
+
+    def _substr(self, args: Sequence[Typed]) -> Typed:
+        words = [self.to.text(args[0]), *(self.to.number(arg).sql for arg in args[1:])]
+        sql = self.target.function("substr", words) or f"SUBSTR({', '.join(words)})"
+        return Typed(sql, Kind.TEXT)
+
+    _substring = _substr
+
+    def _instr(self, args: Sequence[Typed]) -> Typed:
+        return Typed(f"STRPOS({self.to.text(args[0])}, {self.to.text(args[1])})", Kind.INTEGER)
+
+    def _likely(self, args: Sequence[Typed]) -> Typed:
+        return args[0]
+
+    _unlikely = _likely
+
+    def _typeof(self, args: Sequence[Typed]) -> Typed:
+        value = args[0]
+        names = {Kind.INTEGER: "integer", Kind.BOOLEAN: "integer", Kind.REAL: "real"}
+        found = self.target.text(names.get(value.kind, "text"))
+        return Typed(f"CASE WHEN {value.sql} IS NULL THEN 'null' ELSE {found} END", Kind.TEXT)
+
+    def _concat(self, args: Sequence[Typed]) -> Typed:
+        return Typed(f"CONCAT({', '.join(map(self.to.text, args))})", Kind.TEXT)

@@ -1,0 +1,155 @@
+"""Aggregates and windows: what looks at many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import expressions as exp
+
+from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects.functions import Functions
+from ehrqa_cli.dialects.kinds import Kind, Typed
+from ehrqa_cli.dialects.scope import Scope
+
+if TYPE_CHECKING:
+    from ehrqa_cli.dialects.expressions import Expressions
+
+AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Count: "COUNT",
+    exp.Sum: "SUM",
+    exp.Avg: "AVG",
+    exp.Min: "MIN",
+    exp.Max: "MAX",
+}
+_RANKS: dict[type[exp.Expr], tuple[str, Kind]] = {
+    exp.RowNumber: ("ROW_NUMBER", Kind.INTEGER),
+    exp.Rank: ("RANK", Kind.INTEGER),
+    exp.DenseRank: ("DENSE_RANK", Kind.INTEGER),
+    exp.PercentRank: ("PERCENT_RANK", Kind.REAL),
+    exp.CumeDist: ("CUME_DIST", Kind.REAL),
+    exp.Ntile: ("NTILE", Kind.INTEGER),
+}
+_SHIFTS: dict[type[exp.Expr], str] = {
+    exp.Lag: "LAG",
+    exp.Lead: "LEAD",
+    exp.FirstValue: "FIRST_VALUE",
+    exp.LastValue: "LAST_VALUE",
+    exp.NthValue: "NTH_VALUE",
+}
+
+
+def _aggregate(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+    name = AGGREGATES[type(node)]
+    with scope.rows():
+        if isinstance(node, exp.Count):
+            return Typed(f"COUNT({_counted(to, node, scope)})", Kind.INTEGER)
+        once, arg = distinct(node.this)
+        value = to.write(arg, scope)
+    if name in ("MIN", "MAX"):
+        value = Typed(to.to.plain(value), value.kind)
+        kind: Kind = Kind.INTEGER if value.kind == Kind.BOOLEAN else value.kind
+    else:
+        value = to.to.number(value)
+        kind = Kind.REAL if name == "AVG" else value.kind
+    return Typed(f"{name}({once}{value.sql})", kind)
+
+
+def _counted(to: Expressions, node: exp.Count, scope: Scope) -> str:
+    if node.this is None or isinstance(node.this, exp.Star):
+        return "*"
+    once, arg = distinct(node.this)
+    return once + to.write(arg, scope).sql
+
+
+def _rank(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+    name, kind = _RANKS[type(node)]
+    inside = to.write(node.this, scope).sql if isinstance(node, exp.Ntile) else ""
+    return Typed(f"{name}({inside})", kind)
+
+
+def _shift(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+    value = to.write(node.this, scope)
+    more = [node.args.get("offset"), node.args.get("default")]
+    args = [value.sql, *(to.write(part, scope).sql for part in more if part is not None)]
+    return Typed(f"{_SHIFTS[type(node)]}({', '.join(args)})", value.kind)
+
+
+def _window(to: Expressions, node: exp.Window, scope: Scope) -> Typed:
+    value = _windowed(to, node.this, scope)
+    parts: list[str] = []
+    if node.args.get("partition_by"):
+        keys = [to.write(part, scope).sql for part in node.args["partition_by"]]
+        parts.append("PARTITION BY " + ", ".join(keys))
+    if node.args.get("order"):
+        terms = [to.ordered(term, scope) for term in node.args["order"].expressions]
+        parts.append("ORDER BY " + ", ".join(terms))
+    if node.args.get("spec"):
+        parts.append(node.args["spec"].sql().upper())
+    return Typed(f"{value.sql} OVER ({' '.join(parts)})", value.kind)
+
+
+def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+    """The function of a window; SUM(COUNT(*)) OVER () has an aggregate within it."""
+    if not scope.grouped or type(node) not in AGGREGATES:
+        return to.write(node, scope)
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        return Typed("COUNT(*)", Kind.INTEGER)
+    value = to.write(node.this, scope)
+    name = AGGREGATES[type(node)]
+    kind = {"COUNT": Kind.INTEGER, "AVG": Kind.REAL}.get(name, value.kind)
+    return Typed(f"{name}({value.sql})", kind)
+
+
+def _filter(to: Expressions, node: exp.Filter, scope: Scope) -> Typed:
+    value = to.write(node.this, scope)
+    with scope.rows():
+        where = to.condition(node.expression.this, scope)
+    return Typed(f"{value.sql} FILTER (WHERE {where})", value.kind)
+
+
+WRITERS: dict[type[Any], Callable[[Expressions, Any, Scope], Typed]] = {
+    **dict.fromkeys(AGGREGATES, _aggregate),
+    **dict.fromkeys(_RANKS, _rank),
+    **dict.fromkeys(_SHIFTS, _shift),
+    exp.Window: _window,
+    exp.Filter: _filter,
+}
+
+
+def distinct(node: exp.Expr) -> tuple[str, exp.Expr]:
+    """``DISTINCT `` or nothing, and the argument of an aggregate."""
+    if isinstance(node, exp.Distinct):
+        if len(node.expressions) != 1:
+            raise Refused(
+                "DISTINCT of several columns in a function is not known",
+                "count them in a query within",
+            )
+        return "DISTINCT ", node.expressions[0]
+    return "", node
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Does a node itself aggregate the rows of a group?"""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower() in Functions.AGGREGATES
+    return type(node) in AGGREGATES
+
+
+def aggregates_in(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The aggregates of these expressions, those of windows and of queries within left out."""
+    found: list[exp.Expr] = []
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.Query | exp.Subquery):
+            continue
+        if is_aggregate(node):
+            found.append(node)
+            continue
+        if isinstance(node, exp.Window):  # its own function is no aggregate, what is inside may be
+            stack += [part for part in node.this.args.values() if isinstance(part, exp.Expr)]
+            stack += [*(node.args.get("partition_by") or []), node.args.get("order") or exp.Null()]
+            continue
+        stack += list(node.iter_expressions())
+    return found

@@ -1,0 +1,359 @@
+"""Queries: SELECT, UNION and the like, WITH and VALUES, written clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import expressions as exp
+
+from ehrqa_cli.contracts.errors import DatabaseError, Refused
+from ehrqa_cli.dialects.expressions import Expressions
+from ehrqa_cli.dialects.groups import aggregates_in
+from ehrqa_cli.dialects.kinds import NUMBERS, Columns, Kind, Typed
+from ehrqa_cli.dialects.scope import Scope
+from ehrqa_cli.dialects.target import Target
+
+_PLAIN = "write the query with ordinary SQL only"
+_SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
+
+
+class Queries:
+    """Writes queries over ``tables`` (lower-case table to its columns)."""
+
+    def __init__(self, target: Target, tables: Mapping[str, Columns]) -> None:
+        self.target = target
+        self.tables = tables
+        self.shared: list[dict[str, Columns]] = []
+        self.expressions = Expressions(target, self.write)
+        self._last: set[int] = set()  # the SELECTs whose columns are the answer
+
+    def whole(self, tree: exp.Expr) -> str:
+        """The statement: truth as 1 or 0, and always in the same order."""
+        self._last = {id(select) for select in _answering(tree)}
+        sql, columns = self.write(tree, None, named=True)
+        if tree.args.get("order") is None and tree.args.get("limit") is None:
+            # A database with several threads gives rows as they come; two runs must be the same.
+            return f"{sql} ORDER BY {self.target.order_all(len(columns.kinds))}"
+        return sql
+
+    def write(
+        self, node: exp.Expr, outer: Scope | None, named: bool = False
+    ) -> tuple[str, Columns]:
+        """A query and its columns. With ``named`` its columns get the names SQLite gives them."""
+        if isinstance(node, exp.Subquery) and not node.args.get("limit"):
+            return self.write(node.this, outer, named)
+        if isinstance(node, exp.Values):
+            return self._values(node, outer)
+        with_ = node.args.get("with_")
+        prefix = self._with(with_, outer) if with_ is not None else ""
+        try:
+            if isinstance(node, exp.SetOperation):
+                sql, columns = self._set(node, outer, named)
+            elif isinstance(node, exp.Select):
+                sql, columns = self._select(node, outer, named)
+            else:
+                raise Refused(f"{type(node).__name__.upper()} is not known here", _PLAIN)
+        finally:
+            if with_ is not None:
+                self.shared.pop()
+        return prefix + sql, columns
+
+    # --- WITH and VALUES
+
+    def _with(self, with_: exp.With, outer: Scope | None) -> str:
+        known: dict[str, Columns] = {}
+        self.shared.append(known)
+        written: list[str] = []
+        for cte in with_.expressions:
+            names = [c.name.lower() for c in cte.args["alias"].args.get("columns") or []]
+            alias = cte.alias.lower()
+            if with_.args.get("recursive") and isinstance(cte.this, exp.SetOperation):
+                known[alias] = self.write(cte.this.left, outer)[1].renamed(names)
+            sql, columns = self.write(cte.this, outer, named=True)
+            known[alias] = columns.renamed(names)
+            listed = f"({', '.join(map(self.target.identifier, names))})" if names else ""
+            kept = {True: "MATERIALIZED ", False: "NOT MATERIALIZED "}.get(
+                cte.args.get("materialized"), ""
+            )
+            written.append(f"{self.target.identifier(cte.alias)}{listed} AS {kept}({sql})")
+        recursive = "RECURSIVE " if with_.args.get("recursive") else ""
+        return f"WITH {recursive}{', '.join(written)} "
+
+    def _values(self, node: exp.Values, outer: Scope | None) -> tuple[str, Columns]:
+        rows: list[list[Typed]] = []
+        scope = Scope(outer)
+        for row in node.expressions:
+            parts = row.expressions if isinstance(row, exp.Tuple) else [row]
+            rows.append([self.expressions.write(part, scope) for part in parts])
+        kinds = {
+            f"column{i + 1}": _common([row[i].kind for row in rows]) for i in range(len(rows[0]))
+        }
+        listed = ", ".join(f"({', '.join(value.sql for value in row)})" for row in rows)
+        return f"VALUES {listed}", Columns(kinds)
+
+    # --- UNION, INTERSECT, EXCEPT
+
+    def _set(self, node: exp.SetOperation, outer: Scope | None, named: bool) -> tuple[str, Columns]:
+        arms = [self.write(part, outer, named) for part in (node.left, node.right)]
+        kinds = [list(columns.kinds.values()) for _, columns in arms]
+        if len(kinds[0]) == len(kinds[1]):
+            common = [_common(pair) for pair in zip(*kinds, strict=True)]
+        else:
+            common = kinds[0]  # the database says what is wrong
+        left, right = (self._recast(sql, columns, common) for sql, columns in arms)
+        word = _SET[type(node)] + ("" if node.args.get("distinct", True) else " ALL")
+        columns = Columns(dict(zip(arms[0][1].kinds, common, strict=False)))
+        sides = [self._arm(side, part) for side, part in ((left, node.left), (right, node.right))]
+        sql = f"{sides[0]} {word} {sides[1]}"
+        scope = Scope(outer, {"": columns})
+        return sql + self._tail(node, scope, columns), columns
+
+    def _arm(self, sql: str, node: exp.Expr) -> str:
+        plain = isinstance(node, exp.Select) and not (
+            node.args.get("limit") or node.args.get("order") or node.args.get("with_")
+        )
+        return sql if plain else f"SELECT * FROM ({sql})"
+
+    def _recast(self, sql: str, columns: Columns, kinds: list[Kind]) -> str:
+        """A query with its columns as ``kinds``; itself where they are."""
+        to = self.expressions.to
+        names = [f"c{i + 1}" for i in range(len(columns.kinds))]
+        made = [
+            to.converted(Typed(name, own), kind)
+            for name, own, kind in zip(names, columns.kinds.values(), kinds, strict=False)
+        ]
+        if made == names:
+            return sql
+        called = [
+            f"{part} AS {self.target.identifier(own)}"
+            for part, own in zip(made, columns.kinds, strict=True)
+        ]
+        return f"SELECT {', '.join(called)} FROM ({sql}) AS q({', '.join(names)})"
+
+    # --- SELECT
+
+    def _select(self, node: exp.Select, outer: Scope | None, named: bool) -> tuple[str, Columns]:
+        scope = Scope(outer)
+        from_ = self._from(node, scope)
+        scope.aliases = {
+            part.alias.lower(): part.this
+            for part in node.expressions
+            if isinstance(part, exp.Alias)
+        }
+        where = node.args.get("where")
+        filtered = f" WHERE {self.expressions.condition(where.this, scope)}" if where else ""
+        grouped = self._group(node, scope)
+        columns = Columns()
+        last = id(node) in self._last
+        listed = [self._item(p, scope, columns, named, last) for p in node.expressions]
+        having = node.args.get("having")
+        kept = f" HAVING {self.expressions.condition(having.this, scope)}" if having else ""
+        distinct = "DISTINCT " if node.args.get("distinct") else ""
+        sql = f"SELECT {distinct}{', '.join(listed)}{from_}{filtered}{grouped}{kept}"
+        return sql + self._tail(node, scope, columns), columns
+
+    def _from(self, node: exp.Select, scope: Scope) -> str:
+        first = node.args.get("from_")
+        if first is None:
+            return ""
+        pieces = [" FROM " + self._source(first.this, scope)]
+        for join in node.args.get("joins") or []:
+            source = self._source(join.this, scope)
+            words = [str(join.args.get(w) or "").upper() for w in ("method", "side", "kind")]
+            on, using = join.args.get("on"), join.args.get("using")
+            if on is None and not using and not any(words):
+                words = ["CROSS"]
+            kind = " ".join(word for word in words if word and word != "OUTER")
+            made = f" {kind} JOIN {source}" if kind else f" JOIN {source}"
+            if on is not None:
+                made += f" ON {self.expressions.condition(on, scope)}"
+                made = made.replace(" CROSS JOIN ", " JOIN ", 1) if kind == "CROSS" else made
+            elif using:
+                made += f" USING ({', '.join(self.target.identifier(u.name) for u in using)})"
+            elif kind in ("INNER", "LEFT", ""):
+                made += " ON TRUE"
+            pieces.append(made)
+        return "".join(pieces)
+
+    def _source(self, node: exp.Expr, scope: Scope) -> str:
+        alias = node.args.get("alias")
+        names = [c.name.lower() for c in alias.args.get("columns") or []] if alias else []
+        if isinstance(node, exp.Table):
+            name = node.name.lower()
+            if node.db or not isinstance(node.this, exp.Identifier):
+                raise Refused(f"reading {node.sql()} is not allowed", "read the EHR's tables only")
+            called = node.alias or node.name
+            scope.sources[called.lower()] = self._table(name).renamed(names)
+            as_ = f" AS {self.target.identifier(node.alias)}" if node.alias else ""
+            return self.target.identifier(node.name) + as_
+        if isinstance(node, exp.Values):
+            sql, columns = self._values(node, scope.outer)
+            names = names or list(columns.kinds)
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
+            sql, columns = self.write(node.this, scope.outer, named=True)
+        else:
+            raise Refused("brackets around tables are not known here", "join them without")
+        called = node.alias if node.alias not in ("", "_values") else f"sub{len(scope.sources) + 1}"
+        scope.sources[called.lower()] = columns.renamed(names)
+        listed = f"({', '.join(map(self.target.identifier, names))})" if names else ""
+        return f"({sql}) AS {self.target.identifier(called)}{listed}"
+
+    def _table(self, name: str) -> Columns:
+        for known in reversed(self.shared):
+            if name in known:
+                return known[name]
+        if name not in self.tables:
+            raise DatabaseError(
+                f"SQL error: no such table: {name}", "`ehrqa db info` lists tables and columns"
+            )
+        return self.tables[name]
+
+    def _group(self, node: exp.Select, scope: Scope) -> str:
+        group = node.args.get("group")
+        having = node.args.get("having")
+        order = node.args.get("order")
+        clauses = [*node.expressions, *([having.this] if having else [])]
+        clauses += order.expressions if order else []
+        aggregates = aggregates_in([c.unalias() for c in clauses])
+        if group is None and not aggregates:
+            return ""
+        extremes = [a for a in aggregates if isinstance(a, exp.Min | exp.Max)]
+        if len({a.sql().lower() for a in aggregates}) == 1 and extremes:
+            way = "MIN" if isinstance(extremes[0], exp.Min) else "MAX"
+            scope.extreme = (way, extremes[0].this)
+        keys: list[str] = []
+        for part in group.expressions if group else []:
+            key = self._key(part, node, scope)
+            keys.append(self.expressions.write(key, scope).sql)
+            scope.key_texts.add(key.sql().lower())
+            if isinstance(key, exp.Column):
+                found = scope.find(key.table, key.name)
+                if found is not None and found.here:
+                    scope.keys.add((found.source, key.name.lower()))
+        scope.grouped = True
+        return f" GROUP BY {', '.join(keys)}" if keys else ""
+
+    def _key(self, part: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
+        """What a term of GROUP BY means: a column's number or alias is that column."""
+        if isinstance(part, exp.Literal) and not part.is_string:
+            at = int(part.this) - 1 if part.this.isdigit() else -1
+            if not 0 <= at < len(node.expressions):
+                raise DatabaseError("SQL error: GROUP BY a column that is not there", _PLAIN)
+            numbered: exp.Expr = node.expressions[at].unalias()
+            return numbered
+        if isinstance(part, exp.Column) and not part.table:
+            alias = scope.aliases.get(part.name.lower())
+            if alias is not None and scope.find("", part.name) is None:
+                return alias
+        return part
+
+    def _item(self, part: exp.Expr, scope: Scope, columns: Columns, named: bool, last: bool) -> str:
+        """One column of a SELECT; ``last`` when it is the answer's."""
+        inner = part.unalias()
+        if isinstance(inner, exp.Star) or (
+            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+        ):
+            return self._star(inner, scope, columns)
+        value = self.expressions.write(inner, scope)
+        sql = value.sql
+        kind = value.kind
+        if last and kind in (Kind.BOOLEAN, Kind.JULIAN):
+            to = self.expressions.to
+            truth = kind == Kind.BOOLEAN
+            sql, kind = (to.plain(value), Kind.INTEGER) if truth else (to.text(value), Kind.TEXT)
+        if isinstance(part, exp.Alias):
+            name = part.alias
+        elif isinstance(inner, exp.Column):
+            name = inner.name
+            plain = not scope.grouped or sql.rpartition(".")[2].strip('"').lower() == name.lower()
+            if plain:
+                _add(columns, name, kind)
+                return sql
+        else:
+            name = inner.sql()
+            if not named:
+                _add(columns, name, kind)
+                return sql
+        _add(columns, name, kind)
+        return f"{sql} AS {self.target.identifier(name)}"
+
+    def _star(self, node: exp.Expr, scope: Scope, columns: Columns) -> str:
+        table = node.table.lower() if isinstance(node, exp.Column) else ""
+        for source, held in scope.sources.items():
+            if not table or source == table:
+                for name, kind in held.kinds.items():
+                    _add(columns, name, kind)
+        return f"{self.target.identifier(table)}.*" if table else "*"
+
+    # --- ORDER BY and LIMIT
+
+    def _tail(self, node: exp.Expr, scope: Scope, columns: Columns) -> str:
+        limit, offset = node.args.get("limit"), node.args.get("offset")
+        order = node.args.get("order")
+        terms = [self._term(t, node, scope, columns) for t in order.expressions] if order else []
+        cut = self._limit(limit, offset)
+        if cut and not _whole_order(node):
+            # Of ties, a database with several threads keeps now these, now those.
+            rest = self.target.order_all(len(columns.kinds))
+            if terms and isinstance(node, exp.Select) and rest:
+                rest = ", ".join(str(i + 1) for i in range(len(columns.kinds)))
+            terms += [rest] if rest else []
+        ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
+        return ordered + cut
+
+    def _term(self, term: exp.Expr, node: exp.Expr, scope: Scope, columns: Columns) -> str:
+        inner = term.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return self.expressions.ordered(term, scope, inner.this)
+        own = isinstance(inner, exp.Column) and not inner.table
+        if own and (isinstance(node, exp.SetOperation) or inner.name.lower() in scope.aliases):
+            return self.expressions.ordered(term, scope, self.target.identifier(inner.name))
+        return self.expressions.ordered(term, scope)
+
+    def _limit(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
+        out = ""
+        for word, part in (("LIMIT", limit), ("OFFSET", offset)):
+            if part is None:
+                continue
+            number = part.expression.sql()
+            if number.lstrip("-").isdigit():
+                out += f" {word} {number}" if not number.startswith("-") else ""
+            else:
+                raise Refused(f"{word} {number} is not a number", "write the number out")
+        return out
+
+
+def _answering(tree: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(tree, exp.SetOperation):
+        yield from _answering(tree.left)
+        yield from _answering(tree.right)
+    elif isinstance(tree, exp.Subquery):
+        yield from _answering(tree.this)
+    else:
+        yield tree
+
+
+def _whole_order(node: exp.Expr) -> bool:
+    """Is there nothing to tell ties apart by: one row, from aggregates without groups?"""
+    if not isinstance(node, exp.Select) or node.args.get("group"):
+        return False
+    return bool(aggregates_in([part.unalias() for part in node.expressions]))
+
+
+def _add(columns: Columns, name: str, kind: Kind) -> None:
+    key, n = name.lower(), 1
+    while key in columns.kinds:
+        n += 1
+        key = f"{name.lower()}:{n}"  # as SQLite names a second column of one name
+    columns.kinds[key] = kind
+
+
+def _common(kinds: list[Kind] | tuple[Kind, ...]) -> Kind:
+    found = set(kinds) - {Kind.NULL}
+    if len(found) <= 1:
+        return next(iter(found), Kind.NULL)
+    if found <= NUMBERS:
+        return Kind.REAL if Kind.REAL in found else Kind.INTEGER
+    if found <= NUMBERS | {Kind.JULIAN}:
+        return Kind.REAL
+    return Kind.ANY if Kind.ANY in found or found & NUMBERS else Kind.TEXT

@@ -1,0 +1,131 @@
+"""What differs between databases, one method each; ``Target`` is what most of them share."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What SQLite reads of a text that stands where a number is wanted.
+NUMBER = r"^\s*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+
+
+class Target(ABC):
+    """A database's own words. Every argument and result is SQL text, already in its dialect."""
+
+    name: ClassVar[str]
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    text_type: ClassVar[str] = "VARCHAR"
+    real_type: ClassVar[str] = "DOUBLE"
+    # Functions of SQLite that only have another name; those of one meaning are under their own.
+    renamed: ClassVar[dict[str, str]] = {}
+
+    def identifier(self, name: str) -> str:
+        """A table's, column's or alias's name, quoted where it must be."""
+        if _PLAIN.fullmatch(name) and name.lower() not in self.reserved:
+            return name
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        """A literal of text."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def real(self, digits: str) -> str:
+        """A literal of a real number: databases take 1.5 for a decimal."""
+        return digits if "e" in digits.lower() else f"{digits}e0"
+
+    def cast(self, sql: str, type_: str) -> str:
+        """CAST, which fails on what cannot be converted."""
+        return f"CAST({sql} AS {type_})"
+
+    def compared(self, left: str, sign: str, right: str) -> str:
+        """A comparison of two expressions of one kind."""
+        return f"{left} {sign} {right}"
+
+    def same(self, left: str, right: str, negated: bool) -> str:
+        """SQLite's IS, which takes NULL for a value."""
+        return f"{left} IS {'' if negated else 'NOT '}DISTINCT FROM {right}"
+
+    def order_all(self, count: int) -> str:
+        """ORDER BY every column of the result."""
+        return ", ".join(str(i + 1) for i in range(count))
+
+    @abstractmethod
+    def try_real(self, text: str) -> str:
+        """A text as a real number, NULL where it is none."""
+
+    @abstractmethod
+    def number(self, text: str) -> str:
+        """The number that a text begins with, 0 without one (SQLite's conversion)."""
+
+    @abstractmethod
+    def whole(self, number: str) -> str:
+        """A real number cut (not rounded) to an integer."""
+
+    @abstractmethod
+    def divide_whole(self, left: str, right: str) -> str:
+        """Division of integers, cut towards zero, NULL by 0."""
+
+    @abstractmethod
+    def like(self, text: str, pattern: str, escape: str | None) -> str:
+        """SQLite's LIKE, which knows no case."""
+
+    @abstractmethod
+    def glob(self, text: str, pattern: str) -> str:
+        """SQLite's GLOB."""
+
+    @abstractmethod
+    def no_case(self, text: str) -> str:
+        """What COLLATE NOCASE compares."""
+
+    @abstractmethod
+    def any_value(self, sql: str) -> str:
+        """One value of a group: what SQLite gives for a column that is not grouped by."""
+
+    @abstractmethod
+    def value_at(self, sql: str, of: str, way: str) -> str:
+        """The value in the row of a group where ``of`` is the MIN or MAX (``way``)."""
+
+    @abstractmethod
+    def joined(self, text: str, separator: str, distinct: bool) -> str:
+        """SQLite's group_concat."""
+
+    @abstractmethod
+    def timestamp(self, text: str) -> str:
+        """The time that a text is, NULL where it is none."""
+
+    @abstractmethod
+    def timestamp_literal(self, text: str) -> str:
+        """A time written out, ``YYYY-MM-DD HH:MM:SS``."""
+
+    @abstractmethod
+    def formatted(self, time: str, form: str) -> str:
+        """A time as text by a format of strftime (%Y %m %d %H %M %S %f %j %w %W %s)."""
+
+    @abstractmethod
+    def julian(self, time: str) -> str:
+        """Days since noon of 24 November 4714 BC in Greenwich, as a real number."""
+
+    @abstractmethod
+    def epoch(self, time: str) -> str:
+        """Seconds since 1970, as an integer."""
+
+    @abstractmethod
+    def cut(self, time: str, unit: str) -> str:
+        """The start of the year, month or day of a time."""
+
+    @abstractmethod
+    def months_later(self, time: str, months: int, first_day: bool) -> str:
+        """A time so many months later, on the same day, as SQLite has it: 31 January and a month
+        is 3 March. ``first_day`` when it is a month's first for sure."""
+
+    @abstractmethod
+    def shifted(self, time: str, seconds: float) -> str:
+        """A time so many seconds later."""
+
+    @abstractmethod
+    def function(self, name: str, args: Sequence[str]) -> str | None:
+        """A call of one of SQLite's ordinary functions on numbers or text; None without it."""

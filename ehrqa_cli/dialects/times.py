@@ -1,0 +1,130 @@
+"""SQLite's date and time functions (its documentation, "Date And Time Functions").
+
+What is constant is worked out here, by SQLite itself, so that the database sees a literal. The
+rest becomes the target's own arithmetic on timestamps.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects.kinds import TEXTS, Kind, Typed
+from ehrqa_cli.dialects.target import TIME_FORMAT, Target
+
+NAMES = frozenset({"date", "time", "datetime", "julianday", "strftime", "unixepoch"})
+ISO = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_SHIFT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(year|month|day|hour|minute|second)s?", re.I)
+_START = re.compile(r"start\s+of\s+(year|month|day)", re.I)
+_DIGITS = re.compile(r"%[YmdHMSjwWs]")
+_KNOWN = re.compile(r"(%[YmdHMSfjwWs%]|[^%])*", re.S)
+_SECONDS = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+# The formats that are the beginning of a time, and its smallest unit: a range can stand for them.
+_BEGINNINGS = {"%Y": "year", "%Y-%m": "month", "%Y-%m-%d": "day"}
+
+
+def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
+    """A call of one of NAMES. Raises Refused for what has no equal in the target."""
+    if args and all(arg.literal is not None for arg in args):
+        return _constant(name, [arg.literal for arg in args], target)
+    form, rest = _form(name, args)
+    if not rest:
+        raise Refused(f"{name} needs a time", "write the time as a literal or a column")
+    time = moment(rest[0], target)
+    first_day = False
+    for modifier in rest[1:]:
+        time, first_day = _modified(time, first_day, modifier, target)
+    if name == "datetime":
+        return Typed(time, Kind.TIMESTAMP)
+    if name == "julianday" or form == "%J":
+        days = target.julian(time)
+        # strftime writes 16 digits, 9 of them after the point
+        return Typed(f"ROUND({days}, 9)", Kind.JULIAN) if form == "%J" else Typed(days, Kind.REAL)
+    if name == "unixepoch":
+        return Typed(target.epoch(time), Kind.INTEGER)
+    if not _KNOWN.fullmatch(form):
+        raise Refused(f"the time format '{form}' is not known", "use %Y, %m, %d, %H, %M, %S or %j")
+    kind = Kind.DIGITS if _DIGITS.fullmatch(form) else Kind.TEXT
+    if form == "%s":
+        return Typed(target.cast(target.epoch(time), target.text_type), kind)
+    unit = _BEGINNINGS.get(form)
+    return Typed(target.formatted(time, form), kind, prefix=(time, unit) if unit else None)
+
+
+def moment(value: Typed, target: Target) -> str:
+    """A value as a timestamp in the target."""
+    if value.kind == Kind.TIMESTAMP:
+        return value.sql
+    if value.kind in TEXTS or value.kind in (Kind.NULL, Kind.ANY):
+        return target.timestamp(value.sql)
+    raise Refused("a number stands where a time should", "give times as text or columns of times")
+
+
+def span_of(prefix: tuple[str, str], text: str, target: Target) -> tuple[str, str] | None:
+    """The first moment that a beginning such as '2100-12' names, and the first after it."""
+    unit = prefix[1]
+    start = text + {"year": "-01-01", "month": "-01", "day": ""}[unit] + " 00:00:00"
+    if not ISO.fullmatch(start):
+        return None
+    first, after = _evaluate("datetime", (start,)), _evaluate("datetime", (start, f"+1 {unit}"))
+    if first != start or not isinstance(after, str):
+        return None
+    return target.timestamp_literal(start), target.timestamp_literal(after)
+
+
+def _form(name: str, args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+    if name == "strftime":
+        form = args[0].literal if args else None
+        if not isinstance(form, str):
+            raise Refused("the format of strftime is not a literal", "write it out")
+        return form, args[1:]
+    return {"date": "%Y-%m-%d", "time": "%H:%M:%S"}.get(name, TIME_FORMAT), args
+
+
+def _modified(time: str, first_day: bool, modifier: Typed, target: Target) -> tuple[str, bool]:
+    """A time changed by one modifier, and whether it is the first day of a month for sure."""
+    text = str(modifier.literal or "").strip()
+    if found := _START.fullmatch(text):
+        unit = found[1].lower()
+        return target.cut(time, unit), unit != "day" or first_day
+    found = _SHIFT.fullmatch(text)
+    if found is None:
+        raise Refused(
+            f"the time modifier '{text or modifier.sql}' is not known here",
+            "use 'start of month' and the like, or a number of years, months, days or hours",
+        )
+    amount, unit = float(found[1]), found[2].lower()
+    if unit in ("year", "month"):
+        months = amount * (12 if unit == "year" else 1)
+        if months != int(months):
+            raise Refused(f"'{text}' is not a whole number of months", "give it in days")
+        return target.months_later(time, int(months), first_day), first_day
+    return target.shifted(time, amount * _SECONDS[unit]), False
+
+
+def _constant(name: str, values: list[str | int | float | None], target: Target) -> Typed:
+    found = _evaluate(name, tuple(values))
+    if isinstance(found, str):
+        if name == "strftime" and values[0] == "%J":
+            return Typed(target.real(found), Kind.JULIAN, literal=found)
+        kind = Kind.DIGITS if found.isdigit() else Kind.TEXT
+        return Typed(target.text(found), kind, literal=found)
+    if not isinstance(found, int | float):
+        return Typed("NULL", Kind.NULL)
+    kind = Kind.INTEGER if isinstance(found, int) else Kind.REAL
+    sql = repr(found) if kind == Kind.INTEGER else target.real(repr(found))
+    return Typed(sql, kind, literal=found)
+
+
+@lru_cache(maxsize=1024)
+def _evaluate(name: str, values: tuple[str | int | float | None, ...]) -> object:
+    connection = sqlite3.connect(":memory:")
+    try:
+        marks = ",".join("?" * len(values))
+        row: tuple[object] = connection.execute(f"SELECT {name}({marks})", values).fetchone()
+        return row[0]
+    finally:
+        connection.close()

@@ -1,0 +1,107 @@
+"""What ``--db`` names, opened by the backend that can read it.
+
+A scheme names the backend (``duckdb:FILE``, ``postgresql://HOST/NAME``); a file is known by its
+first bytes and a folder by what is in it. Backends are plugins of the group ``ehrqa.database``,
+ours as well as third parties'; one that is not installed is named together with its package.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.errors import DatabaseError, PluginError
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.ehr import schema as ehr_schema
+
+SQLITE = "sqlite"
+DUCKDB = "duckdb"
+TABLE_FILES = (".parquet", ".csv", ".csv.gz")
+# The backends that we write, and their packages; others are found by what they are registered as.
+PACKAGES = {
+    DUCKDB: "ehrqa-duckdb",
+    "postgres": "ehrqa-postgres",
+    "spark": "ehrqa-spark",
+}
+_SCHEMES = {"postgresql": "postgres"}
+_SCHEME = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.S)
+_FILES = (SQLITE, DUCKDB)
+
+
+def open_database(target: str | Path) -> Database:
+    """Open the EHR that ``target`` names, for reading; it takes SQLite's SQL whatever it is.
+
+    Raises DatabaseError when there is none or it is not an EHR, PluginError for a backend that is
+    not installed.
+    """
+    name, rest = backend_of(target)
+    if name not in registry.names(registry.DATABASE) and name in PACKAGES:
+        raise PluginError(
+            f"{target} needs the {name} backend, which is not installed",
+            f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
+        )
+    plugin = registry.load(registry.DATABASE, name, Database)  # type: ignore[type-abstract]
+    database = plugin.open(rest)
+    if database.dialect == SQLITE:
+        return database
+    from ehrqa_cli.ehr.translated import Translated
+
+    lacking = ehr_schema.missing(database.schema())
+    if lacking:
+        database.close()
+        shown = ", ".join(lacking[:6]) + (" ..." if len(lacking) > 6 else "")
+        raise DatabaseError(
+            f"{target} is not an EHR: it lacks {shown}",
+            "name a database with EHRSQL-2024's tables; `ehrqa db import` makes one",
+        )
+    return Translated(database, str(target))
+
+
+def backend_of(target: str | Path) -> tuple[str, str]:
+    """The backend's name, and what it is to open. Raises DatabaseError for a file unreadable."""
+    text = str(target)
+    found = _SCHEME.fullmatch(text)
+    if found is not None and not Path(text).exists():
+        name = _SCHEMES.get(found[1], found[1])
+        if name in _FILES:
+            return name, found[2]
+        if name in PACKAGES or name in registry.names(registry.DATABASE):
+            return name, text
+    path = Path(text)
+    if path.is_dir() and has_tables(path):
+        return DUCKDB, text
+    return (DUCKDB if _is_duckdb(path) else SQLITE), text
+
+
+def path_of(target: str) -> Path:
+    """The file or folder that ``target`` names: where its notes lie beside, and all else that is
+    kept by a database's path. ``duckdb:FILE`` is FILE."""
+    name, rest = backend_of(target)
+    if name in _FILES and rest != target:
+        path = Path(rest)
+        if path.exists() and backend_of(path)[0] != name:
+            raise DatabaseError(
+                f"{rest} is not a {name} database", "leave the scheme out, or name another file"
+            )
+        return path
+    return Path(target)
+
+
+def has_tables(folder: Path) -> bool:
+    """Does a folder hold tables as Parquet or CSV files, itself or in folders within?"""
+    try:
+        inside = [folder, *(p for p in folder.iterdir() if p.is_dir())]
+        return any(f.name.lower().endswith(TABLE_FILES) for d in inside for f in d.iterdir())
+    except OSError as error:
+        raise DatabaseError(f"cannot read {folder}: {error}", "check its permissions") from error
+
+
+def _is_duckdb(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(12)[8:12] == b"DUCK"
+    except (OSError, ValueError):
+        return False  # the backend says what is wrong with it
