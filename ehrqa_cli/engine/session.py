@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
-from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Scope
+from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Question, Scope
 from ehrqa_cli.engine.confidence import Thresholds, goal_key
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.images import ImageReader
+    from ehrqa_cli.engine.draft import OnEvent
     from ehrqa_cli.engine.note_route import NoteRouter
     from ehrqa_cli.engine.reasons import ReasonModel
+    from ehrqa_cli.engine.workers import Pool
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.third import ThirdOpinion
@@ -107,6 +109,9 @@ class Session:
         self.reader = reader
         self.warnings: list[str] = []
         self.cancelled = threading.Event()
+        # Opens the same session in another process; None where that cannot be.
+        self.reopen: Callable[[], Session] | None = None
+        self._pool: Pool | None = None
         self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal: str | None = parts.pop("goal", None)
@@ -118,12 +123,13 @@ class Session:
 
     @cached_property
     def database(self) -> Database:
-        """The open EHR. Raises DatabaseError, or UsageError when no file was named."""
-        from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+        """The open EHR. Raises DatabaseError, PluginError for a backend that is not installed, or
+        UsageError when none was named."""
+        from ehrqa_cli.ehr.open import open_database
 
         if self.db is None:
             raise UsageError("no database was named", "say which with --db FILE")
-        return SqliteDatabase.open(self.db)
+        return open_database(self.db)
 
     @cached_property
     def linker(self) -> Linker:
@@ -239,10 +245,10 @@ class Session:
         """The time that stands for now: as given, else what the database says."""
         if self._as_of is not None:
             return check_time(self._as_of)
-        default: Callable[[], str] | None = getattr(self.database, "default_as_of", None)
-        if default is None:
+        stored = self.database.default_as_of()
+        if stored is None:
             raise UsageError("this database does not say when it ends", "name a time with --as-of")
-        return default()
+        return stored
 
     @cached_property
     def versions(self) -> dict[str, str]:
@@ -267,6 +273,58 @@ class Session:
 
         settings = config.load()
         return AnswerLog(settings.log_path()) if settings.log else None
+
+    def ask(
+        self,
+        question: str | Question,
+        *,
+        patient_id: int | None = None,
+        study_id: int | None = None,
+        choices: Mapping[str, str] | None = None,
+        as_of: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Answer:
+        """Answer one question: `engine.ask`. The named values are for a question given as text.
+
+        Raises UsageError for a question that cannot be asked, Cancelled after ``cancel``.
+        """
+        from ehrqa_cli.engine.ask import ask
+
+        if isinstance(question, str):
+            options = tuple((choices or {}).items())
+            question = Question(
+                question, patient_id=patient_id, study_id=study_id, choices=options, as_of=as_of
+            )
+        return ask(question, self, on_event)
+
+    def ask_many(
+        self,
+        questions: Iterable[str | Question],
+        *,
+        workers: int | None = None,
+        on_warning: Callable[[str], None] | None = None,
+    ) -> Iterator[Answer]:
+        """The answers to ``questions`` in their order, as `ask` would give them: see
+        `engine.many.ask_many`."""
+        from ehrqa_cli.engine.many import ask_many
+
+        given = (Question(q) if isinstance(q, str) else q for q in questions)
+        return ask_many(given, self, workers=workers, on_warning=on_warning)
+
+    def workers(self, wanted: int | None) -> Pool | None:
+        """Processes that answer beside this one, kept until ``close``; None where one is enough
+        or this session cannot be opened in another process."""
+        from ehrqa_cli.engine.workers import Pool, how_many, packed
+
+        count = how_many(wanted)
+        opener = packed(self.reopen) if count > 1 else None
+        if opener is None:
+            return None
+        if self._pool is None or self._pool.closed or self._pool.count != count:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = Pool(opener, count)
+        return self._pool
 
     def warm(self) -> None:
         """Open everything now instead of at the first question."""
@@ -307,6 +365,8 @@ class Session:
 
     def close(self) -> None:
         """Close the database and the models; a second call does nothing."""
+        if self._pool is not None:
+            self._pool.close()
         for name in ("database", "model", "third", "notes"):
             close = getattr(self.__dict__.pop(name, None), "close", None)
             if close is not None:
@@ -363,6 +423,16 @@ def open_session(
     """
     if as_of is not None:
         as_of = check_time(as_of)
+    again = partial(
+        open_session,
+        db,
+        as_of=as_of,
+        log=log,
+        scope=scope,
+        thresholds=thresholds,
+        mode=mode,
+        goal=goal,
+    )
     told = "the caller"
     if isinstance(thresholds, Path):
         told = f"the file {thresholds.name}"
@@ -375,6 +445,9 @@ def open_session(
         db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, reader=reader, **parts
     )
     session.thresholds_from = told
+    # Parts that are ready are this process's alone.
+    if isinstance(model, str) and isinstance(reader, str) and graphs is None:
+        session.reopen = partial(again, model=model, reader=reader)
     return session
 
 

@@ -1,0 +1,265 @@
+"""Processes that answer chunks of questions, each with a session of its own.
+
+They are started as programs of their own and not by multiprocessing, which would run the caller's
+script again in each. What goes through their pipes is pickled, and only between this program and
+itself. A worker that ends (for want of memory, or because llama.cpp ended it) is replaced, and its
+questions are asked one by one: the one that ends it again becomes an answer of status failed.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Any
+
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError
+from ehrqa_cli.contracts.types import Answer, Question
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.session import Session
+
+Opener = Callable[[], "Session"]
+Found = tuple[list[Answer], list[str]]  # the answers to a chunk, and warnings
+
+MOST = 8  # each has the models and the values of the database in memory
+_LOOK = 0.05  # seconds between two looks at whether it was cancelled
+_PROGRAM = "from ehrqa_cli.engine import workers; workers.serve()"
+
+
+def how_many(wanted: int | None) -> int:
+    """Of processes: as wanted, else one for each processor this program may use, at most MOST."""
+    if wanted is not None:
+        return wanted
+    count = getattr(os, "sched_getaffinity", None)
+    return min(MOST, len(count(0)) if count else os.cpu_count() or 1)
+
+
+def packed(opener: Opener | None) -> bytes | None:
+    """What another process opens the session by; None where it cannot be sent there."""
+    if opener is None:
+        return None
+    try:
+        return pickle.dumps(opener)
+    except Exception:  # pickle raises whatever an object's own code does
+        return None
+
+
+class Gone(Exception):
+    """A worker has ended before its answer."""
+
+
+class Worker:
+    """One process. Raises what opening its session raises, at its first chunk."""
+
+    def __init__(self, opener: bytes) -> None:
+        package = str(Path(__file__).resolve().parents[2])
+        before = os.environ.get("PYTHONPATH")
+        # With threads of their own, the libraries of several processes wait for each other.
+        env = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
+        env["PYTHONPATH"] = os.pathsep.join([package, before] if before else [package])
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=env,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        self._opened = False
+        self._send(opener)
+
+    def ask(self, chunk: list[Question]) -> Found:
+        """The answers to ``chunk``. Raises Gone."""
+        if not self._opened:
+            wrong = self._receive()
+            if wrong is not None:
+                kind, message, hint = wrong
+                raise kind(message, hint)
+            self._opened = True
+        self._send(pickle.dumps(chunk))
+        found: Found = self._receive()
+        return found
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._in.write(data)
+            self._in.flush()
+        except OSError as error:
+            raise Gone from error
+
+    def _receive(self) -> Any:
+        try:
+            return pickle.load(self._out)
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise Gone from error
+
+    def close(self) -> int:
+        """End it at once; its exit code."""
+        self._process.kill()
+        code = self._process.wait()
+        for pipe in (self._in, self._out):
+            try:
+                pipe.close()
+            except OSError:
+                continue  # what was still to be sent has no reader
+        return code
+
+
+class Pool:
+    """``count`` workers, started when there is something to do."""
+
+    def __init__(self, opener: bytes, count: int) -> None:
+        self.count = count
+        self._opener = opener
+        self._idle: SimpleQueue[Worker | None] = SimpleQueue()
+        for _ in range(count):
+            self._idle.put(None)
+        self._all: set[Worker] = set()
+        self._lock = threading.Lock()
+        self.closed = False
+
+    def answers(
+        self,
+        chunks: Iterable[list[Question]],
+        warn: Callable[[str], None],
+        cancelled: threading.Event,
+    ) -> Iterator[Answer]:
+        """The answers to all chunks in their order; about two chunks a worker are read ahead.
+
+        Raises Cancelled, and what opening the session raises.
+        """
+        waiting: deque[Future[Found]] = deque()
+        executor = ThreadPoolExecutor(self.count)
+        try:
+            for chunk in chunks:
+                waiting.append(executor.submit(self._ask, chunk))
+                if len(waiting) >= 2 * self.count:
+                    yield from _next(waiting, warn, cancelled)
+            while waiting:
+                yield from _next(waiting, warn, cancelled)
+        finally:
+            if waiting:  # broken off: what the workers are doing is wanted by nobody
+                self.close()
+            executor.shutdown(cancel_futures=True)
+
+    def _ask(self, chunk: list[Question]) -> Found:
+        worker = self._idle.get()
+        try:
+            try:
+                worker = worker or self._start()
+                return worker.ask(chunk)
+            except Gone:
+                worker = self._replaced(worker)
+            found: Found = ([], [])
+            for question in chunk:
+                try:
+                    answers, warnings = worker.ask([question])
+                except Gone:
+                    code = worker.close()
+                    worker = self._replaced(worker)
+                    answers, warnings = [_ended(question, code)], []
+                found[0].extend(answers)
+                found[1].extend(warnings)
+            return found
+        finally:
+            self._idle.put(worker)
+
+    def _start(self) -> Worker:
+        with self._lock:
+            if self.closed:
+                raise Cancelled("cancelled", "")
+            worker = Worker(self._opener)
+            self._all.add(worker)
+            return worker
+
+    def _replaced(self, worker: Worker | None) -> Worker:
+        """A new one. Raises ModelError when that ends before it has opened anything, too."""
+        if worker is not None:
+            worker.close()
+            self._all.discard(worker)
+        new = self._start()
+        try:
+            new.ask([])
+        except Gone:
+            raise ModelError(
+                f"a worker process ended by itself (exit code {new.close()})",
+                "use --workers 1, or free some memory",
+            ) from None
+        return new
+
+    def close(self) -> None:
+        """End all workers at once, for good."""
+        with self._lock:
+            self.closed = True
+            for worker in self._all:
+                worker.close()
+
+
+def _next(
+    waiting: deque[Future[Found]], warn: Callable[[str], None], cancelled: threading.Event
+) -> list[Answer]:
+    while True:
+        if cancelled.is_set():
+            raise Cancelled("cancelled", "")
+        try:
+            answers, warnings = waiting[0].result(_LOOK)
+        except NotYet:
+            continue
+        waiting.popleft()
+        for warning in warnings:
+            warn(warning)
+        return answers
+
+
+def _ended(question: Question, code: int) -> Answer:
+    from ehrqa_cli.engine.many import fault
+
+    why = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return fault(
+        question,
+        ModelError(f"the process that answered it ended ({why})", "ask it with `ehrqa ask`"),
+    )
+
+
+def serve() -> None:
+    """What a worker does: open the session, then answer chunks until its input ends."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started it decides
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed must not be read as an answer
+    source: IO[bytes] = sys.stdin.buffer
+    from ehrqa_cli import llama
+
+    llama.THREADS = 1
+    from ehrqa_cli.engine.many import ask_chunk
+
+    try:
+        session: Session = pickle.load(source)()
+        session.warm()
+    except EhrqaError as error:
+        _reply(out, (type(error), error.message, error.hint))
+        return
+    _reply(out, None)
+    while True:
+        try:
+            chunk: list[Question] = pickle.load(source)
+        except EOFError:
+            return
+        warnings: list[str] = []
+        _reply(out, (ask_chunk(chunk, session, warnings.append), warnings))
+
+
+def _reply(out: IO[bytes], value: object) -> None:
+    pickle.dump(value, out)
+    out.flush()
