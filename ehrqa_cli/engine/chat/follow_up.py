@@ -320,8 +320,8 @@ def _fits(old: Link, linked: LinkedQuestion, start: int, end: int) -> bool:
     for alike in _ALIKE:
         if kinds & alike:
             kinds |= alike
+    # A quotation mark, bracket or sign may be left outside.
     return any(
-        link.start <= start + 4 and link.start < end and link.end >= end - 2 and link.start >= start
-        and set(link.types) & kinds
+        start <= link.start <= start + 1 and end - 2 <= link.end and set(link.types) & kinds
         for link in linked.links
-    )  # fmt: skip
+    )

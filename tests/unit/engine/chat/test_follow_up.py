@@ -108,6 +108,7 @@ def test_for_her_means_the_patient_of_the_conversation(link: Linker):
     [
         (LAST, "what about foobarine?"),
         (LAST, "and potassium and sodium?"),
+        (LAST, "and got potassium?"),
         (LAST, "and for all patients?"),
         (LAST, "and on his neighbour's?"),
         (COUNT, "and the time before that?"),
