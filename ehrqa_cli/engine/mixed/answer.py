@@ -69,7 +69,9 @@ def _filled(
     asked: tuple[NoteAnswer | None, tuple[Answer, ...]],
 ) -> MixedAnswer:
     declined = Reason(told.kind, told.reason) if told.kind else None
-    text = told.text if declined is None else f"I don't know. {told.text} {told.reason}"
+    text = told.text if declined is None else f"I don't know. {told.text}"
+    if declined is not None and told.reason not in told.text:
+        text = f"{text} {told.reason}"
     return MixedAnswer(
         Status.ABSTAINED if declined else Status.ANSWERED,
         text,

@@ -89,9 +89,8 @@ def _presence(mixed: Mixed, note: NoteFound, table: TableFound) -> Compared:
     text += _times(note, table) if note.present and table.present else ""
     relation = mixed.relation
     if relation is Relation.ALSO_IN_TABLES and not note.present:
-        return Compared(
-            f"{said} {held}", None, None, f"The notes do not name {mixed.subject}.", NOTE
-        )
+        how = "deny or stop it" if note.spans else f"do not name {mixed.subject}"
+        return Compared(f"{said} {held}", None, None, f"The notes {how}.", NOTE)
     if relation is Relation.ALSO_IN_NOTE and not table.present:
         reason = f"The tables do not hold {mixed.subject}."
         return Compared(f"{said} {held}", None, None, reason, TABLE)

@@ -40,12 +40,12 @@ def open_rows(database: Database) -> RowOpener:
     """
 
     def row(table: str, row_id: int) -> Mapping[str, Scalar] | None:
-        if table not in BY_NAME:
+        columns = tuple(database.schema().get(table, ())) if table in BY_NAME else ()
+        if not columns:
             return None
-        columns = BY_NAME[table].names()
         sql = f"SELECT {', '.join(columns)} FROM {table} WHERE row_id = {int(row_id)}"
         found = database.execute(sql).rows
-        return dict(zip(columns, found[0], strict=True)) if found else None
+        return dict(zip(map(str.lower, columns), found[0], strict=True)) if found else None
 
     return row
 
