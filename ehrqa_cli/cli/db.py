@@ -9,7 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.db_import import import_command
-from ehrqa_cli.cli.options import FILE, database_path, json_option, open_database
+from ehrqa_cli.cli.options import FILE, as_path, database_path, json_option, open_database
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 
@@ -58,7 +58,7 @@ def demo(out: Path, seed: int, patients: int, force: bool) -> int:
 
 
 @db.command()
-@click.argument("file", type=FILE, required=False)
+@click.argument("file", type=FILE, callback=as_path, required=False)
 @json_option
 def info(file: Path | None, as_json: bool) -> int:
     """Describe the EHR in FILE: its tables, rows, columns, and what 'now' means in it.
@@ -73,11 +73,11 @@ def info(file: Path | None, as_json: bool) -> int:
     try:
         facts: dict[str, Any] = {
             "file": str(path),
-            "bytes": path.stat().st_size,
+            "bytes": _size(path),
             "dialect": opened.dialect,
             "fingerprint": opened.fingerprint(),
             "as_of": opened.default_as_of(),
-            "about": dict(opened.meta),
+            "about": dict(getattr(opened, "meta", {})),
             "tables": {
                 table: {"rows": _count(opened, table), "columns": list(columns)}
                 for table, columns in opened.schema().items()
@@ -99,6 +99,12 @@ def info(file: Path | None, as_json: bool) -> int:
     ]
     output.table(("table", "rows", "columns"), rows, numeric=(1,))
     return 0
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
 
 
 def _count(database: Database, table: str) -> int:

@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.types import Scope
 
 if TYPE_CHECKING:
     from ehrqa_cli.config import Resolved, Settings
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.contracts.plugins import Database
     from ehrqa_cli.engine import Mode, Session
     from ehrqa_cli.vqa import Vqa
     from ehrqa_cli.vqa.model.choose import Wanted
@@ -25,11 +25,25 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
 
+
+def as_path(
+    context: click.Context | None, option: click.Parameter | None, value: Path | None
+) -> Path | None:
+    """A callback for what names a database: the file or folder by whose path all that belongs to
+    it is kept, without the backend's name before it (``duckdb:FILE``). Raises DatabaseError."""
+    del context, option
+    from ehrqa_cli.ehr.open import path_of
+
+    return None if value is None else path_of(str(value))
+
+
 _db_option = click.option(
     "--db",
     type=FILE,
-    metavar="FILE",
-    help="The EHR's SQLite file [default: EHRQA_DB, or db in the settings file].",
+    callback=as_path,
+    metavar="TARGET",
+    help="The EHR: a SQLite or DuckDB file, or a folder of Parquet or CSV files "
+    "[default: EHRQA_DB, or db in the settings file].",
 )
 
 
@@ -336,7 +350,7 @@ def database_path(given: Path | None, settings: Settings | None = None) -> Path:
     """The database of --db or of the settings. Raises UsageError without one."""
     from ehrqa_cli import config
 
-    path = given or (settings or config.load()).db
+    path = given or as_path(None, None, (settings or config.load()).db)
     if path is None:
         raise UsageError(
             "no database given",
@@ -345,12 +359,9 @@ def database_path(given: Path | None, settings: Settings | None = None) -> Path:
     return path
 
 
-def open_database(path: Path) -> SqliteDatabase:
-    """Open the EHR at ``path`` for reading. Raises DatabaseError.
+def open_database(path: Path) -> Database:
+    """Open the EHR at ``path`` (or what else --db names) for reading. Raises DatabaseError, or
+    PluginError for a backend that is not installed."""
+    from ehrqa_cli.ehr import open as door
 
-    A file is a SQLite EHR; backends of servers, reached by a URL, come with their plugins.
-    """
-    from ehrqa_cli import registry
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
-
-    return registry.load(registry.DATABASE, "sqlite", SqliteDatabase).open(path)
+    return door.open_database(path)

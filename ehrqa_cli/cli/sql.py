@@ -83,6 +83,8 @@ def run_query(
     query: str, flags: dict[str, Any], run: Callable[[str, Database, str, Limits], Result]
 ) -> int:
     """Read, run and print a query. Raises LimitExceeded when there are too many rows."""
+    from ehrqa_cli.ehr.open import now_in
+
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError("the query is empty", 'write for example "SELECT count(*) FROM patients"')
@@ -91,7 +93,7 @@ def run_query(
     path: Path = database_path(flags["db"])
     database = open_database(path)
     try:
-        result = run(text, database, given or database.default_as_of(), limits)
+        result = run(text, database, given or now_in(database), limits)
     finally:
         database.close()
     if result.truncated:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from ehrqa_cli import registry
-from ehrqa_cli.contracts.errors import DatabaseError, PluginError
+from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr import schema as ehr_schema
 
@@ -56,6 +56,15 @@ def open_database(target: str | Path) -> Database:
             "name a database with EHRSQL-2024's tables; `ehrqa db import` makes one",
         )
     return Translated(database, str(target))
+
+
+def now_in(database: Database) -> str:
+    """What ``current_time`` means in a database when nobody says. Raises UsageError when its data
+    do not tell."""
+    told = database.default_as_of()
+    if told is None:
+        raise UsageError("this database does not say when it ends", "name a time with --as-of")
+    return told
 
 
 def backend_of(target: str | Path) -> tuple[str, str]:

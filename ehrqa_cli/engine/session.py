@@ -243,12 +243,11 @@ class Session:
     @cached_property
     def as_of(self) -> str:
         """The time that stands for now: as given, else what the database says."""
+        from ehrqa_cli.ehr.open import now_in
+
         if self._as_of is not None:
             return check_time(self._as_of)
-        stored = self.database.default_as_of()
-        if stored is None:
-            raise UsageError("this database does not say when it ends", "name a time with --as-of")
-        return stored
+        return now_in(self.database)
 
     @cached_property
     def versions(self) -> dict[str, str]:

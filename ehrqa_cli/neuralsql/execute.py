@@ -117,7 +117,7 @@ def execute(
     check(neuralsql, images=graphs is not None)
     sql = bind(neuralsql, Context(as_of=as_of))
     if graphs is None or VQA not in sql.lower():
-        return Execution(db.execute(sql, limits), sql)
+        return Execution(db.execute(sql, limits), db.spelled(sql))
     return _Run(sql, db, limits or Limits(), graphs).execution()
 
 
@@ -173,7 +173,7 @@ class _Run:
             sql = Splicer(self.parsed, known).whole()
             result = self._execute(sql, self.limits.rows)
             if first is None:
-                first = result, sql
+                first = result, self.db.spelled(sql)
             elif first[0].rows != result.rows:
                 raise NotAnswered(undecided(unsure))
         assert first is not None

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImageError, ImportFailed
+from ehrqa_cli.ehr.open import SQLITE, backend_of
 from ehrqa_cli.ehr.schema import META_TABLE
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.vqa.imaging.enrol import TIME, Enrolment, Progress, Registration, prepare
@@ -66,6 +67,8 @@ def register(
 
 def image_roots(db: Path) -> tuple[Path, ...]:
     """The folders whose images were registered in ``db``, the one added last at the end."""
+    if backend_of(db)[0] != SQLITE:
+        return ()  # images are registered in SQLite files; --images names a folder elsewhere
     opened = SqliteDatabase.open(db)
     try:
         return roots_in(opened.meta)

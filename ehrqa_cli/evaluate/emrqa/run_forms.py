@@ -63,11 +63,11 @@ def _words(run: EmrRun) -> tuple[Vocabulary, Linker, str]:
     if run.db is None:
         raise UsageError("forms needs an EHR", "name one with --db FILE")
     from ehrqa_cli.build.vocabulary import read_vocabulary
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.ehr.open import open_database
     from ehrqa_cli.ehr.value_index import ValueIndex
     from ehrqa_cli.text2sql.linking.linker import Linker
 
-    database = SqliteDatabase.open(run.db)
+    database = open_database(run.db)
     try:
         linker = Linker(ValueIndex.build(database))
         return read_vocabulary(run.db), linker, database.fingerprint()
