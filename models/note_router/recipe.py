@@ -3,11 +3,11 @@
     python models/note_router/recipe.py --db EHR.sqlite --ehrsql EHRSQL_DIR [--write]
 
 Notes: phrasings.txt filled from its lists, and tests/benchmarks/notes_own. Tables and images:
-EHRSQL-2024 train (the unanswerable ones too, which the tables decline), questions of
-`ehrqa_cli.build`, and the "tune" half of tests/benchmarks/clinicians; half of those that name a
-patient are taken a second time with "he", "she" or "the patient" instead, so that the number of a
-patient tells nothing. Prints the accuracy with whole phrasings, templates and patients left out.
-Needs scikit-learn and the sentence model; four minutes of one core.
+phrasings.txt too, EHRSQL-2024 train (the unanswerable ones too, which the tables decline),
+questions of `ehrqa_cli.build`, and the "tune" half of tests/benchmarks/clinicians; half of those
+that name a patient are taken a second time with "he", "she" or "the patient" instead, so that the
+number of a patient tells nothing. Prints the accuracy with whole phrasings, templates and patients
+left out. Needs scikit-learn and the sentence model; four minutes of one core.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PERSONS = (
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
 _DOUBLE = re.compile(r"\b(the|his|her|a) (?:the|a|his|any) ", re.IGNORECASE)
-_NAMED = re.compile(r"\b(?:patient|pt)?\s*#?\d{4,}('s)?", re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:patient|pt)\s*#?\d+('s)?|#?\b\d{5,}('s)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Phrasings:
     def __init__(self, path: Path, seed: int) -> None:
         self.rng = random.Random(seed)
         head, _, lists = path.read_text(encoding="utf-8").partition("[lists]\n")
-        lines = head.partition("[phrasings]\n")[2].splitlines()
-        self.phrasings = [line for line in lines if line]
+        notes, _, others = head.partition("[phrasings]\n")[2].partition("[table phrasings]\n")
+        self.phrasings = {1: notes.splitlines(), 0: others.splitlines()}
         pairs = (line.split(" = ", 1) for line in lists.splitlines() if line)
         self.lists = {name: values.split(" | ") for name, values in pairs}
 
@@ -95,8 +95,9 @@ class Phrasings:
     def examples(self) -> list[Example]:
         """EACH questions of each phrasing; those that came out alike once."""
         return [
-            Example(text, 1, f"phrasing {k}", "made note questions")
-            for k, phrasing in enumerate(self.phrasings)
+            Example(text, note, f"{kind} {k}", kind)
+            for note, kind in ((1, "made note questions"), (0, "made table questions"))
+            for k, phrasing in enumerate(self.phrasings[note])
             for text in sorted({self.draw(phrasing) for _ in range(EACH)})
         ]
 
@@ -141,7 +142,8 @@ def without_number(example: Example, rng: random.Random) -> Example | None:
     if named is None:
         return None
     he, his, _ = rng.choice(PERSONS)
-    text = f"{example.text[: named.start()]} {his if named[1] else he}{example.text[named.end() :]}"
+    who = his if named[1] or named[2] else he
+    text = f"{example.text[: named.start()]} {who}{example.text[named.end() :]}"
     return Example(" ".join(text.split()), 0, example.group, "tables, patient not named", AGAIN)
 
 
