@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
-from ehrqa_cli import config
 from ehrqa_cli.cli import chat_show, diagnostics, output
 from ehrqa_cli.cli.chat_line import Lines
 from ehrqa_cli.cli.chat_slash import COMMANDS, Commands
@@ -23,6 +22,7 @@ from ehrqa_cli.cli.chat_worker import Job, Worker
 from ehrqa_cli.cli.options import AnswerOptions, open_database
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.engine.chat import ChatHistory, Completer, Conversation, Turn, history_of
+from ehrqa_cli.notes.store import notes_path
 
 Made = TypeVar("Made")
 
@@ -46,7 +46,7 @@ def plain_chat(options: AnswerOptions) -> int:
 
     Raises EhrqaError when it cannot begin.
     """
-    if options.db.exists() or not config.load().notes:
+    if options.db.exists() or not notes_path(options.db).is_file():
         open_database(options.db).close()  # a wrong file is said before anything else
     session = options.session()
     history = history_of(options.log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ehrqa_cli.cli.render import answer_lines
+from ehrqa_cli.cli.render import answer_lines, evidence_text
 from ehrqa_cli.contracts.types import Answer, Result, Status
 from ehrqa_cli.engine.chat import (
     ChatInfo,
@@ -57,6 +57,15 @@ def table_lines(tables: Sequence[tuple[str, Result]]) -> Iterator[str]:
             yield f"{table}: {shown}"
         if result.truncated:
             yield f"{table}: and more rows"
+
+
+def finding_lines(answer: Answer) -> Iterator[str]:
+    """The findings of images that an answer rests on."""
+    for item in answer.evidence:
+        if item.get("kind") == "image":
+            p = item.get("probability")
+            sure = f", probability {p:.2f}" if isinstance(p, float) else ""
+            yield f"{evidence_text(item)}{sure}"
 
 
 def note_lines(view: NoteView, whole: bool = False) -> Iterator[str]:

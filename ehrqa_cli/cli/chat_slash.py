@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "/patient": ("[ID|none]", "show the patient, or say whom questions are about"),
     "/asof": ("[TIME|none]", "what now is taken to be"),
-    "/evidence": ("[N]", "the rows, notes and images that answer N rests on (the last)"),
+    "/evidence": ("[N]", "the rows, notes and findings that answer N rests on"),
     "/sql": ("[N]", "how question N was read, and its queries"),
     "/note": ("[N]", "the notes that answer N cites, whole, cited lines marked"),
     "/image": ("[STUDY]", "what the image of a study shows, as text"),
@@ -102,13 +102,11 @@ class Commands:
         db = session.db
         rows = self.chat.do(lambda: below.evidence_rows(session, answer))
         notes = self.chat.do(lambda: below.note_views(db, answer) if db else ())
-        studies = below.image_studies(answer)
         self.chat.write(chat_show.table_lines(rows))
         for note in notes:
             self.chat.write(chat_show.note_lines(note))
-        for study in studies:
-            self._show_image(study)
-        if not (rows or notes or studies):
+        self.chat.write(chat_show.finding_lines(answer))
+        if not answer.evidence:
             output.line("nothing is cited for it")
 
     def _sql(self, rest: str) -> None:

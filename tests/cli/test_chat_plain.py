@@ -21,6 +21,7 @@ from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode
 from ehrqa_cli.engine.chat import ChatHistory, Turn
+from ehrqa_cli.notes.importing import import_notes
 
 from .conftest import RoteModel
 
@@ -198,6 +199,17 @@ def test_what_is_no_database_is_said_before_anything(chat: Chat, tmp_path: Path)
         chat(LAST, db=tmp_path / "x")
     with pytest.raises(DatabaseError):
         chat(LAST, db=tmp_path / "gone")
+
+
+def test_where_there_are_only_notes(chat: Chat, tmp_path: Path):
+    notes, db = tmp_path / "notes.jsonl", tmp_path / "none.sqlite"
+    told = {"note_id": "n1", "subject_id": 12345, "text": "Plan:\nColace 100 mg twice a day."}
+    notes.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    import_notes(notes, db)
+    out = chat("/patient 12345", "which dose of Colace does she take?", "/note", db=db)
+    assert "patient 12345 (known only from notes)" in out
+    assert "(patient 12345)" in out
+    assert ">> Colace 100 mg twice a day." in out
 
 
 class Interrupted(io.StringIO):

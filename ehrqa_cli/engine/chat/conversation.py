@@ -80,7 +80,10 @@ class Conversation:
                     typed, before, linker, patient_id=self._patient_id, as_of=self._now
                 )
             except follow_up.NeedsWhole as why:
-                return Rewrite(typed, None, message=f"I cannot complete this: {why}.")
+                if not before.of_notes:
+                    return Rewrite(typed, None, message=f"I cannot complete this: {why}.")
+                # The reader of notes looks for what is named, in any words.
+                return _told(typed, typed, before.patient_id or self._patient_id)
             if whole is not None:
                 return _told(typed, whole.text, whole.patient_id)
         named = linker.link(typed)
@@ -177,7 +180,8 @@ class Conversation:
                 continue
             read = answer.logical_form or answer.neuralsql or answer.scope is Scope.NOTE
             if read or "#" in str(answer.provenance.get("linked") or ""):
-                return follow_up.Before(turn.asked, answer.question.patient_id)
+                of_notes = answer.scope is Scope.NOTE
+                return follow_up.Before(turn.asked, answer.question.patient_id, of_notes)
         return None
 
     def _add(

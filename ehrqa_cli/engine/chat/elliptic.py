@@ -36,7 +36,8 @@ _PRONOUN = re.compile(
     r"\b(?:he|she|him|her|hers|his|them|their|the\s+same\s+patient|(?:this|that|the)\s+patient)\b"
 )
 _FILLERS = re.compile(
-    r"\b(?:the|a|an|of|for|to|on|in|at|with|by|about|among|please|instead|too|as\s+well|also|only|just"
+    r"\b(?:in\s+total|altogether|in\s+all|so\s+far|the|a|an|of|for|to|on|in|at|with|by|about"
+    r"|among|please|instead|too|as\s+well|also|only|just"
     r"|now|then|patients?|people|those|ones|one|only|aged|value|values|level|levels|test"
     r"|tests|result|results|reading|lab|drug|measurement|number|me|again|there|it|that|this)\b|'s?\b"
 )

@@ -29,10 +29,12 @@ class NeedsWhole(Exception):
 
 @dataclass(frozen=True)
 class Before:
-    """The question that a follow-up follows: its text as asked, and the patient given with it."""
+    """The question that a follow-up follows: its text as asked, and the patient given with it;
+    ``of_notes``: notes answered it."""
 
     text: str
     patient_id: int | None
+    of_notes: bool = False
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,8 @@ def test_where_there_are_only_notes_the_patient_carries_over(tmp_path: Path):
     assert conversation.patient_id == 12345
     conversation.ask("what did she take it for?")
     assert desk.asked[-1][:2] == ("what did she take it for?", 12345)
+    conversation.ask("and the dose of aspirin?")  # no value to exchange, but words to look for
+    assert desk.asked[-1][:2] == ("and the dose of aspirin?", 12345)
 
 
 def test_a_linker_that_breaks_is_no_end(monkeypatch: pytest.MonkeyPatch):
