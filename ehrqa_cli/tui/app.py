@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.widgets import Input
@@ -53,6 +54,22 @@ class ChatApp(Listening):
         self.screen_stack[0].remove_class("-evidence")
         self.transcript.sent(view)
         self._status()
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed anywhere and means nothing there begins a question."""
+        typed = event.character if event.is_printable else None
+        if typed and len(self.screen_stack) == 1 and event.key not in self.active_bindings:
+            event.stop()
+            event.prevent_default()
+            self.screen.set_focus(self.line)  # at once: the next keys are on their way
+            self.line.insert_text_at_cursor(typed)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """So does what is pasted."""
+        if len(self.screen_stack) == 1:
+            event.stop()
+            self.screen.set_focus(self.line)
+            self.line.post_message(events.Paste(event.text))
 
     def on_query_pane_run(self, message: QueryPane.Run) -> None:
         """An edited query is run like a question."""

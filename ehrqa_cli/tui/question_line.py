@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -97,6 +98,7 @@ class QuestionLine(Input):
             placeholder="Ask about the EHR, for example: last creatinine of patient 10018081?",
             max_length=MOST,
             compact=True,
+            select_on_focus=False,
             id="question",
         )
         self.offers = 0  # questions that the last answer offers, one digit each
@@ -148,7 +150,7 @@ class QuestionLine(Input):
         """Put the whole text in, on one line, or say why not: nothing is cut off in silence."""
         event.prevent_default()
         event.stop()
-        line = " ".join(event.text.split())
+        line = re.sub(r"\s*[\r\n\t]\s*", " ", event.text.strip("\r\n\t"))
         bad = next((c for c in event.text if category(c) in ("Cc", "Cs") and c not in "\t\n\r"), "")
         longest = MOST - len(self.value) + len(self.selected_text)
         if bad:

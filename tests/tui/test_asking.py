@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.tui import messages as say
@@ -266,5 +267,22 @@ def test_an_answer_is_copied_through_the_terminal() -> None:
         await chat.pilot.press("ctrl+y")
         assert chat.app.clipboard.startswith("last sodium of patient 7?\nValue of last lab test")
         assert "labevents, row row_id=12" in chat.app.clipboard
+
+    chat(script)
+
+
+def test_what_is_typed_in_a_pane_begins_a_question() -> None:
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.NOTE, samples.NOTES)
+        await chat.pilot.press("f5")
+        assert chat.app.focused is not chat.app.line
+        await chat.pilot.press("n")  # a key of the pane
+        assert chat.app.line.value == ""
+        await chat.pilot.press("w", "h", "y", "question_mark")
+        assert chat.app.line.value == "why?" and chat.app.focused is chat.app.line
+        await chat.pilot.press("f5")
+        chat.app.post_message(events.Paste(" not"))
+        await chat.pilot.pause()
+        assert chat.app.line.value == "why? not"
 
     chat(script)

@@ -29,7 +29,7 @@ def test_a_pasted_megabyte_is_refused_kindly_and_kept(tmp_path: Path) -> None:
         await chat.type("my draft")
         await _paste(chat, "word " * 200_000)
         assert chat.app.line.value == "my draft"
-        assert "999,999 characters" in chat.text and "the command palette can save" in chat.text
+        assert "1,000,000 characters" in chat.text and "the command palette can save" in chat.text
         kept = tmp_path / "pasted.txt"
         chat.app._save_pasted()
         await chat.pilot.pause()

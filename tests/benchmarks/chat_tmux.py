@@ -1,0 +1,224 @@
+"""`ehrqa chat` in a real terminal (tmux), by script; what was on the screen is kept.
+
+    python tests/benchmarks/chat_tmux.py --out docs/chat [--size 100x30]
+
+Everything asked about is made up: the demo EHR, the notes of tests/benchmarks/notes_own, and X-rays
+drawn by chat_film.py. It asks a table, an image and a note question and a follow-up, asks what is
+offered in place of one that has no answer, edits a query, ends it and a question, exports, and
+searches in the history. How long each end took is printed: from the key until the line is free, and
+until what ran below has ended. It stops with an error where something expected does not appear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SLOW = (
+    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 900000000)"
+    " SELECT count(*) FROM n"
+)
+LONGEST = 60.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/chat"))
+    parser.add_argument("--size", default="120x36")
+    parser.add_argument("--work", type=Path, help="keep what is made here")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as made:
+        folder = args.work or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        database = make(folder)
+        width, height = map(int, args.size.split("x"))
+        with Terminal(folder, width, height) as terminal:
+            session(terminal, database, args.out)
+    return 0
+
+
+def session(t: Terminal, database: Path, out: Path) -> None:
+    """The whole conversation."""
+    t.start("chat", "--db", str(database))
+    t.wait("ready")
+    t.keep(out, "01-start")
+
+    t.type("what was the last creatinine value of patient 10000278?", "Enter")
+    t.wait("Rests on labevents")
+    t.keep(out, "02-table-question")
+    t.type("what about potassium?", "Enter")
+    t.wait("last lab test potassium")
+    t.keep(out, "03-follow-up")
+    t.press("F4")
+    t.wait("Executed SQL")
+    t.keep(out, "04-query")
+    t.press("Escape")
+
+    t.type("what is the phone number of patient 10000278?", "Enter")
+    t.wait("One key asks")
+    t.keep(out, "05-declined")
+    t.press("1")
+    t.wait("gender")
+    t.wait("ready")
+    t.keep(out, "06-offer-taken")
+
+    t.type("does study 70000001 show cardiomegaly?", "Enter")
+    t.wait("enlarged cardiac silhouette")
+    t.press("F6")
+    t.wait("Not for clinical use")
+    t.keep(out, "07-image-question")
+
+    t.type("Which water pill dose did patient 501 leave on in March 2151?", "Enter")
+    t.wait("lines of notes cited", "line of notes cited")
+    t.press("F5")
+    t.wait("discharge summary")
+    time.sleep(0.5)
+    t.keep(out, "08-note-question")
+
+    t.press("C-t", "C-u")
+    t.type("10000278", "Enter")
+    t.wait("Last labs")
+    t.keep(out, "09-patient")
+    t.press("Escape")
+
+    ended(t, out)
+
+    t.press("C-s", "C-u")
+    exported = database.with_name("exported.md")
+    t.type(str(exported), "Enter")
+    t.wait("Exported to")
+    assert "creatinine" in exported.read_text(encoding="utf-8")
+    t.keep(out, "12-exported")
+    t.press("C-r")
+    t.type("creatinine")
+    t.wait("Value of last lab test creatinine")
+    t.keep(out, "13-history")
+    t.press("Escape")
+    t.press("F1")
+    t.wait("[chat.keys]")
+    t.keep(out, "14-help")
+    t.press("Escape")
+    t.press("C-q")
+    t.wait("exit code 0")
+
+
+def ended(t: Terminal, out: Path) -> None:
+    """End a slow query, through the editor, and a question while the model writes."""
+    t.press("F4")
+    t.press("C-a", "C-Home")
+    for _ in range(60):
+        t.press("C-k")  # to the end of each line
+    t.type(SLOW, "F9")
+    t.wait("running the query")
+    t.keep(out, "10-slow-query")
+    begun = time.perf_counter()
+    t.press("Escape")
+    t.wait("ending", "Ended by you", every=0.005)
+    free = time.perf_counter() - begun
+    t.wait("Ended by you", every=0.005)
+    print(
+        f"slow query: line free after {free:.3f} s, ended after {time.perf_counter() - begun:.3f}"
+    )
+    t.keep(out, "11-ended")
+    t.type("how many patients had a heparin order this year?", "Enter")
+    t.wait("writing", "Number", every=0.002)
+    begun = time.perf_counter()
+    t.press("Escape")
+    t.wait("ready", every=0.005)
+    print(f"while the model writes: ended after {time.perf_counter() - begun:.3f}")
+
+
+class Terminal:
+    """One tmux session; every text is looked for on its screen."""
+
+    def __init__(self, home: Path, width: int, height: int) -> None:
+        self.home, self.size = home, (width, height)
+        self.socket = f"ehrqa-{os.getpid()}"
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tmux("kill-server", check=False)
+
+    def start(self, *args: str) -> None:
+        """Run `ehrqa ARGS` in a new session, with a state of its own."""
+        ehrqa = Path(sys.executable).with_name("ehrqa")
+        command = " ".join(f"'{part}'" for part in (str(ehrqa), *args))
+        state = f"XDG_STATE_HOME='{self.home / 'state'}'"
+        width, height = map(str, self.size)
+        shell = f"{state} {command}; echo exit code $?; sleep 600"
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, shell)
+
+    def type(self, text: str, *then: str) -> None:
+        """Type ``text`` as it is, then press keys."""
+        self._tmux("send-keys", "-l", text)
+        self.press(*then)
+
+    def press(self, *keys: str) -> None:
+        """Press keys by tmux's names; Escape alone needs a moment to be told from Alt."""
+        if keys:
+            self._tmux("send-keys", *keys)
+        if "Escape" in keys:
+            time.sleep(0.2)
+
+    def text(self) -> str:
+        """The screen."""
+        return self._tmux("capture-pane", "-p").stdout
+
+    def wait(self, *any_of: str, every: float = 0.1) -> None:
+        """Wait until one of these is on the screen."""
+        deadline = time.monotonic() + LONGEST
+        while time.monotonic() < deadline:
+            if any(wanted in self.text() for wanted in any_of):
+                return
+            time.sleep(every)
+        raise SystemExit(f"{' or '.join(any_of)!r} did not appear:\n{self.text()}")
+
+    def keep(self, out: Path, name: str) -> None:
+        """Keep the screen: as characters, and with its colours."""
+        time.sleep(0.3)
+        lines = [line.rstrip() for line in self.text().splitlines()]
+        (out / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _tmux(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        command = ["tmux", "-L", self.socket, *args]
+        return subprocess.run(command, check=check, capture_output=True, text=True)
+
+
+def make(folder: Path) -> Path:
+    """The demo EHR with notes and films, made once."""
+    database = folder / "demo.sqlite"
+    if not database.exists():
+        ehrqa("db", "demo", "--out", database)
+        ehrqa("notes", "import", HERE / "notes_own" / "notes.jsonl", "--db", database)
+        films = folder / "films"
+        films.mkdir(exist_ok=True)
+        from chat_film import film
+
+        film(seed=1).save(films / "1.png")
+        film(seed=2).save(films / "2.png")
+        (films / "list.csv").write_text(
+            "image,patient_id,study_id,time,view\n"
+            "1.png,10000278,70000001,2100-06-01 10:00:00,PA\n"
+            "2.png,10000268,70000002,2100-12-31 18:00:00,PA\n"
+        )
+        ehrqa("images", "add", films, "--db", database)
+    return database
+
+
+def ehrqa(*args: object) -> None:
+    """Run a command of the program."""
+    program = Path(sys.executable).with_name("ehrqa")
+    subprocess.run([str(program), *map(str, args)], check=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
