@@ -51,14 +51,19 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         "rows": [list(row) for row in answer.rows],
         "truncated": answer.truncated,
         "choice": answer.choice,
-        "confidence": answer.confidence,
+        "confidence": _rounded(answer.confidence),
         "reason": reason,
         "suggestions": list(answer.suggestions),
         "logical_form": answer.logical_form,
         "description": answer.description,
         "neuralsql": answer.neuralsql,
         "executed_sql": answer.executed_sql,
-        "evidence": [dict(item) for item in answer.evidence],
+        "evidence": [
+            {**item, "probability": _rounded(item["probability"])}
+            if "probability" in item
+            else dict(item)
+            for item in answer.evidence
+        ],
         "provenance": dict(answer.provenance),
         "error": dict(answer.error) if answer.error else None,
     }

@@ -62,25 +62,17 @@ def read_choices(path: Path) -> tuple[tuple[str, str], ...]:
     return check_choices(value)
 
 
-def from_json(line: str, patient: int | None = None) -> Question:
-    """The question in one line of a batch file; ``patient`` is used where it names none.
+def from_record(data: Mapping[str, Any], patient: int | None = None) -> Question:
+    """The question in one object of a batch file; ``patient`` is used where it names none.
 
-    Reads id, question, patient_id, study_id, image, choices and as_of, and ignores the rest.
-    Raises UsageError.
+    Reads id, question, patient_id, study_id, image or images, choices and as_of, and ignores the
+    rest. Raises UsageError.
     """
-    hint = 'write one object a line, as {"id": "1", "question": "..."}'
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"not JSON: {error}", hint) from None
-    if not isinstance(data, dict):
-        raise UsageError("not a JSON object", hint)
     text = data.get("question")
     if not isinstance(text, str):
-        raise UsageError("no text under 'question'", hint)
-    image = data.get("image")
-    if image is not None and not isinstance(image, str):
-        raise UsageError("'image' must be the path of a file", "write it as a text")
+        raise UsageError(
+            "no text under 'question'", 'write one object a line, as {"id": "1", "question": "..."}'
+        )
     as_of = data.get("as_of")
     if as_of is not None and not isinstance(as_of, str):
         raise UsageError("'as_of' must be a time", 'write it as "2100-12-31 23:59:00"')
@@ -90,22 +82,24 @@ def from_json(line: str, patient: int | None = None) -> Question:
         id=_identifier(data.get("id")),
         patient_id=patient if found is None else found,
         study_id=_integer(data, "study_id"),
-        images=(image,) if image else (),
+        images=_images(data),
         choices=check_choices(data.get("choices")),
-        as_of=as_of,
+        as_of=as_of or None,
     )
 
 
-def given(line: str) -> tuple[Any, str]:
-    """The id and the question in a line that need not be valid, for the row that answers it."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        return None, ""
-    if not isinstance(data, dict):
-        return None, ""
-    text = data.get("question")
-    return data.get("id"), text[:GIVEN_TEXT] if isinstance(text, str) else ""
+def _images(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """``image``, one path, and ``images``, a list of them."""
+    one, more = data.get("image"), data.get("images")
+    if one is not None and not isinstance(one, str):
+        raise UsageError("'image' must be the path of a file", "write it as a text")
+    if isinstance(more, str):
+        more = [more] if more else []
+    if more is not None and not (
+        isinstance(more, list) and all(isinstance(item, str) for item in more)
+    ):
+        raise UsageError("'images' must be a list of paths", 'write it as ["a.png", "b.png"]')
+    return ((one,) if one else ()) + tuple(more or ())
 
 
 def read_known(path: Path) -> list[Asked]:

@@ -8,7 +8,7 @@ questions beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -42,11 +42,23 @@ def ask_many(
     process alone. The answers are the same. Raises Cancelled after ``session.cancel()``, and what
     opening the session raises.
     """
-    warn = on_warning or (lambda _: None)
     chunks = _chunks(iter(questions))
-    first = list(islice(chunks, ENOUGH // CHUNK))
-    pool = session.workers(workers) if len(first) * CHUNK >= ENOUGH else None
-    whole = chain(first, chunks)
+    return ask_chunks(chunks, session, workers=workers, on_warning=on_warning)
+
+
+def ask_chunks(
+    chunks: Iterable[list[Question]],
+    session: Session,
+    *,
+    workers: int | None = None,
+    on_warning: OnWarning | None = None,
+) -> Generator[Answer, None, None]:
+    """As `ask_many`, for one who cuts the chunks: at most CHUNK questions each."""
+    warn = on_warning or (lambda _: None)
+    rest = iter(chunks)
+    first = list(islice(rest, ENOUGH // CHUNK))
+    pool = session.workers(workers) if sum(map(len, first)) >= ENOUGH else None
+    whole = chain(first, rest)
     try:
         if pool is not None:
             yield from pool.answers(whole, warn, session.cancelled)

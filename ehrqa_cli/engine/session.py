@@ -315,7 +315,8 @@ class Session:
         or this session cannot be opened in another process."""
         from ehrqa_cli.engine.workers import Pool, how_many, packed
 
-        count = how_many(wanted)
+        large = self.mode is Mode.CAREFUL or self.reader != "embedded"
+        count = 1 if wanted is None and large else how_many(wanted)  # a large model fits in once
         opener = packed(self.reopen) if count > 1 else None
         if opener is None:
             return None

@@ -153,6 +153,8 @@ class Pool:
             executor.shutdown(cancel_futures=True)
 
     def _ask(self, chunk: list[Question]) -> Found:
+        if not chunk:
+            return [], []
         worker = self._idle.get()
         try:
             try:

@@ -82,7 +82,8 @@ def test_a_fault_that_is_nobodys_row_still_is_one(cli, ehr, rote, monkeypatch, t
 
 
 def test_resume_keeps_whole_rows_and_answers_the_rest(cli, ehr, rote, tmp_path):
-    source = write(tmp_path / "in.jsonl", *({"id": i, "question": COUNT} for i in range(4)))
+    asked = (COUNT, "how many patients?", "how many patients now?", COUNT + " ?")
+    source = write(tmp_path / "in.jsonl", *({"id": i, "question": q} for i, q in enumerate(asked)))
     out = tmp_path / "out.jsonl"
     assert cli("batch", source, out, "--db", ehr).code == 0
     whole = out.read_text()

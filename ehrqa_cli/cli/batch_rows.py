@@ -1,0 +1,297 @@
+"""The rows of a batch: written as they come, found again for the same question, gone on with.
+
+Beside OUT lies ``OUT.part`` while it is unfinished: what the run was made with, then after some
+rows how many there are, how many bytes they take, and a hash of the questions that they answer.
+Killed at any point, OUT is cut to the last line of it and goes on; what was lost is asked again.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ehrqa_cli.cli import output
+from ehrqa_cli.cli.batch_reading import STREAM, Item
+from ehrqa_cli.contracts.errors import EhrqaError, UsageError
+from ehrqa_cli.contracts.types import Answer, Question, Status
+
+_ANEW = "--restart begins anew; or name another OUT"
+_EVERY = 16  # rows between two lines of OUT.part
+
+
+def row_text(record: dict[str, Any], as_csv: bool) -> bytes:
+    """One row of OUT: a line of JSON, or of CSV with lists and objects as JSON in their fields."""
+    if not as_csv:
+        return (output.to_json(record) + "\n").encode()
+    return _csv_line([_cell(value) for value in record.values()])
+
+
+@cache
+def fields() -> tuple[str, ...]:
+    """The names of a row's fields, in their order."""
+    from ehrqa_cli.store import answer_record
+
+    return tuple(answer_record(Answer(Question(""), Status.FAILED)))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else output.to_json(value)
+
+
+def _csv_line(cells: Sequence[str]) -> bytes:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(cells)
+    return buffer.getvalue().encode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that was written: its bytes, and the id and the status in them."""
+
+    raw: bytes
+    id: Any
+    status: str
+
+    def answers(self, item: Item, as_csv: bool) -> bool:
+        """Has it the id of this question?"""
+        return bool(self.id == (_cell(item.id) if as_csv else item.id))
+
+    def answer_to(self, item: Item, as_csv: bool) -> bytes:
+        """The same answer for another question of the same words."""
+        if as_csv:
+            cells = next(csv.reader(self.raw.decode().splitlines(keepends=True)))
+            return _csv_line([_cell(item.id), item.text, *cells[2:]])
+        record = json.loads(self.raw)
+        return row_text({**record, "id": item.id, "question": item.text}, as_csv)
+
+
+def read_row(file: BinaryIO, as_csv: bool) -> Row | None:
+    """The next whole row; None at the end, or where it was cut short."""
+    if not as_csv:
+        raw = file.readline()
+        if not raw.endswith(b"\n"):
+            return None
+        try:
+            record = json.loads(raw)
+            return Row(raw, record.get("id"), str(record.get("status")))
+        except (ValueError, AttributeError):
+            return Row(raw, object(), "")  # equal to no id
+    taken: list[bytes] = []
+
+    def lines() -> Iterator[str]:
+        while line := file.readline():
+            taken.append(line)
+            yield line.decode("utf-8", "replace")
+
+    csv.field_size_limit(1 << 30)
+    cells = next(csv.reader(lines()), None)
+    raw = b"".join(taken)
+    if not raw.endswith(b"\n") or cells is None:
+        return None
+    whole = len(cells) == len(fields())
+    return Row(raw, cells[0], cells[fields().index("status")] if whole else "")
+
+
+class Seen:
+    """Which questions were asked and where their row begins, on disk: there may be millions."""
+
+    def __init__(self) -> None:
+        self._rows = sqlite3.connect("", isolation_level=None)  # a file of SQLite's own, unnamed
+        self._rows.execute("PRAGMA journal_mode = OFF")
+        self._rows.execute("CREATE TABLE seen (key BLOB PRIMARY KEY, place INT) WITHOUT ROWID")
+
+    def add(self, key: bytes) -> bool:
+        """Is it new? Then it is known from now on."""
+        done = self._rows.execute("INSERT OR IGNORE INTO seen VALUES (?, NULL)", (key,))
+        return done.rowcount > 0
+
+    def put(self, key: bytes, place: int) -> None:
+        """The row of this question begins here."""
+        self._rows.execute("UPDATE seen SET place = ? WHERE key = ?", (place, key))
+
+    def place(self, key: bytes) -> int | None:
+        """Where the row of this question begins."""
+        found = self._rows.execute("SELECT place FROM seen WHERE key = ?", (key,)).fetchone()
+        return found[0] if found else None
+
+    def close(self) -> None:
+        """Give the space back."""
+        self._rows.close()
+
+
+def key_of(question: Question) -> bytes:
+    """What two questions share that have the same answer."""
+    told = [
+        *(" ".join(question.text.split()), question.patient_id, question.study_id),
+        *(list(question.images), list(question.choices), question.as_of),
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).digest()[:16]
+
+
+def told_of(digest: Any, item: Item) -> None:
+    """Add a question to the hash of those that have been answered."""
+    question = repr(item.question) if item.question else str(item.error)
+    digest.update(f"{item.id!r}\n{item.text}\n{question}\n".encode("utf-8", "backslashreplace"))
+
+
+class Target:
+    """OUT: a file that can be gone on with, or a stream. Every fault is an EhrqaError."""
+
+    def __init__(self, path: Path, as_csv: bool, settings: dict[str, Any]) -> None:
+        self.path = path
+        self.as_csv = as_csv
+        self.rows = 0
+        self.digest = hashlib.sha256()
+        self._settings = settings
+        self._regular = path != STREAM and (path.is_file() or not path.exists())
+        self._part = path.with_name(path.name + ".part")
+        self._file: Any = None
+        self._marks: Any = None
+        self._read: Any = None
+        self._at = 0
+
+    def unfinished(self) -> list[Any] | None:
+        """[rows, bytes, hash] of what OUT has of this very run; None for nothing to go on with.
+
+        Raises UsageError where OUT is of another run.
+        """
+        if not self._regular or not self._part.is_file():
+            return None
+        try:
+            header, *marks = self._part.read_bytes().split(b"\n")[:-1]
+            made = json.loads(header)["settings"]
+            size = self.path.stat().st_size if self.path.exists() else 0
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"cannot go on with {self.path}: {error}", _ANEW) from error
+        if made != self._settings:
+            names = sorted({*made, *self._settings})
+            changed = [name for name in names if made.get(name) != self._settings.get(name)]
+            raise UsageError(
+                f"{self.path} was begun with other settings (different {', '.join(changed)})",
+                _ANEW,
+            )
+        best = [0, 0, ""]
+        for mark in marks:
+            with suppress(ValueError):
+                found = json.loads(mark)
+                if found[1] <= size:
+                    best = found
+        return best
+
+    def is_answers(self) -> bool:
+        """Is OUT empty, or does it begin as answers do?"""
+        if not self._regular or not self.path.exists() or not self.path.stat().st_size:
+            return True
+        with self.path.open("rb") as file:
+            head = file.read(65536)
+        if self.as_csv:
+            return head.startswith(_csv_line(fields()).rstrip(b"\n"))
+        return head.lstrip().startswith(b'{"id":') and b'"question":' in head
+
+    def cut(self, size: int) -> None:
+        """Keep the first ``size`` bytes of OUT."""
+        with self._told("write"):
+            os.truncate(self.path, size)
+
+    def begin(self, anew: bool) -> None:
+        """Open OUT for writing at its end, or for new rows alone."""
+        with self._told("write"):
+            if self.path == STREAM:
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+                self._read = os.fdopen(os.dup(self._file.fileno()), "rb")
+            else:
+                if self._regular and anew:
+                    # First: an OUT without it would pass for a finished one.
+                    header = json.dumps({"settings": self._settings}) + "\n"
+                    self._part.write_text(header, encoding="utf-8")
+                mode = "wb" if anew else "ab"
+                self._file = self.path.open(mode, buffering=0)
+                if self._regular:
+                    self._read = self.path.open("rb")
+                    self._marks = self._part.open("ab", buffering=0)
+            self._at = 0 if anew or not self._regular else self.path.stat().st_size
+        if self.as_csv and self._at == 0:
+            self._put(_csv_line(fields()))
+
+    def add(self, raw: bytes, item: Item) -> int:
+        """Write one row; where it begins."""
+        place = self._at
+        self._put(raw)
+        self.rows += 1
+        told_of(self.digest, item)
+        if self.rows % _EVERY == 0:
+            self.mark()
+        return place
+
+    def _put(self, raw: bytes) -> None:
+        with self._told("write"):
+            if self.path == STREAM:
+                output.write(raw.decode())
+            left = memoryview(raw)
+            while left:
+                left = left[self._file.write(left) :]
+        self._at += len(raw)
+
+    def mark(self) -> None:
+        """Note how far OUT is."""
+        if self._marks is not None:
+            told = json.dumps([self.rows, self._at, self.digest.hexdigest()])
+            with self._told("write"):
+                self._marks.write(told.encode() + b"\n")
+
+    def row_at(self, place: int) -> Row | None:
+        """A row written before; None where OUT cannot be read again."""
+        if self._read is None:
+            return None
+        with self._told("read"):
+            self._read.seek(place)
+            return read_row(self._read, self.as_csv)
+
+    def finish(self) -> None:
+        """OUT is whole."""
+        self.close()
+        if self._regular:
+            with self._told("write"):
+                self._part.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the files; what they have is kept."""
+        for file in (self._file, self._marks, self._read):
+            if file is not None:
+                with suppress(OSError):
+                    file.close()
+
+    def _told(self, what: str) -> _Told:
+        return _Told(self.path, what, self._regular)
+
+
+class _Told:
+    """A fault of the operating system as an error with the next step."""
+
+    def __init__(self, path: Path, what: str, resumable: bool) -> None:
+        self._path = "standard output" if path == STREAM else path
+        self._what = what
+        self._hint = "free some space, then run the same command: it goes on where it was"
+        if not resumable:
+            self._hint = "name a file OUT, which can be gone on with"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError):
+            raise EhrqaError(
+                f"cannot {self._what} {self._path}: {error.strerror or error}", self._hint
+            ) from error
