@@ -26,6 +26,11 @@ class LogError(EhrqaError):
     """The answer log cannot be written, read or purged."""
 
 
+def _rounded(value: Any) -> Any:
+    """A measured probability to six places: more would tell machines apart, not answers."""
+    return round(value, 6) if isinstance(value, float) else value
+
+
 def answer_record(answer: Answer) -> dict[str, Any]:
     """The fields of interface ``ask --json``, in their order, as plain values.
 

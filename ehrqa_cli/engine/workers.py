@@ -203,7 +203,7 @@ class Pool:
         """End all workers at once, for good."""
         with self._lock:
             self.closed = True
-            for worker in self._all:
+            for worker in list(self._all):
                 worker.close()
 
 
