@@ -52,8 +52,10 @@ class NoteDesk:
         self.close()
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, and free a reader's model."""
         self.finder.close()
+        if isinstance(self.reader, RecordReader):
+            self.reader.close()
 
     def patients(self) -> list[int]:
         """The ids of the patients who have notes, ascending."""

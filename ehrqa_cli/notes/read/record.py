@@ -66,3 +66,7 @@ class RecordReader(NoteReader):
         choices: Mapping[str, str] | None = None,
     ) -> NoteAnswer:
         """As `read`, of ``found`` lines of ``record``, best first; any line of it may be cited."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what the reader holds; a later question takes it up again."""

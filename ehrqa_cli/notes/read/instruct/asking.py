@@ -34,7 +34,13 @@ _UNSAID = ("not stated", "Not stated")
 _NONE_OF_THEM = "Not stated in the notes"
 _MOST_LINES = 3
 _MOST_TOKENS = 40
-_CITATION = re.compile(r"\W*\b(?:line|number)(?: number)?s?\b\W*[\d\s,and]*$", re.I)
+_CITATION = re.compile(r"\W*\b(?:line|number)(?: number)?s?\b\W*[\d\s,and]*\W*$", re.I)
+_NOTHING_SAID = re.compile(
+    r"^\W*(?:(?:it |this |that )?(?:is |was |has |are |were )*(?:not|never|nowhere) (?:been )?"
+    r"(?:stated|mentioned|documented|recorded|specified|reported|described|noted|known|provided"
+    r"|given in|in the notes)|unknown|unspecified|no (?:information|mention|record)\b|n/?a\W*$)",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,9 @@ class Said:
     """The model's own answer. Logarithms are natural, of its own distribution.
 
     ``unsaid``: the log-odds of its saying first that it is not stated. ``declined``: it would say
-    so; ``text`` is then what it says when it may not. ``sure``: the mean logarithm of the
-    probabilities of the text's tokens. ``lines``: the numbers that it cites, at least one.
+    so; ``text`` is then what it says when it may not, "" where it insists. ``sure``: the mean
+    logarithm of the probabilities of the text's tokens. ``lines``: the numbers that it cites, at
+    least one.
     """
 
     text: str
@@ -71,6 +78,8 @@ def free(model: Transcript, before: Sequence[int], question: str, page: Page) ->
         logs[first] = -np.inf
     text, sure = _write(model, logs)
     cited = _cite(model, page)
+    if _NOTHING_SAID.match(text):
+        text, declined = "", True
     return Said(text, cited, unsaid - _log_rest(unsaid), declined, sure)
 
 
@@ -78,7 +87,21 @@ def letters(
     model: Transcript, before: Sequence[int], question: str, choices: Mapping[str, str]
 ) -> dict[str, float]:
     """How likely the model finds each of ``choices``, by letter, and "" for none of them: natural
-    logarithms, together 1 as probabilities."""
+    logarithms, together 1 as probabilities.
+
+    The mean of two askings with the options in both orders, since small models favour some
+    letters (Zheng et al. 2024, "Large language models are not robust multiple choice selectors").
+    """
+    import numpy as np
+
+    one = _letters(model, before, question, choices)
+    other = _letters(model, before, question, dict(reversed(list(choices.items()))))
+    return {key: float(np.logaddexp(one[key], other[key]) - np.log(2)) for key in one}
+
+
+def _letters(
+    model: Transcript, before: Sequence[int], question: str, choices: Mapping[str, str]
+) -> dict[str, float]:
     import numpy as np
 
     own = [chr(ord("A") + k) for k in range(len(choices) + 1)]

@@ -101,11 +101,25 @@ class InstructReader(RecordReader):
         found: Sequence[FoundLine],
         choices: Mapping[str, str] | None = None,
     ) -> NoteAnswer:
-        asked = ask(question)
+        seen = self.look(question, record, found, choices)
+        if seen is None:
+            return NoteAnswer(None, reason=_NOTHING, kind=ask(question).kind.value)
+        return self.decide(seen)
+
+    def look(
+        self,
+        question: str,
+        record: Record,
+        found: Sequence[FoundLine],
+        choices: Mapping[str, str] | None = None,
+        said: asking.Said | None = None,
+    ) -> signals.Seen | None:
+        """All that the model and the evidence say, undecided; None where there is nothing to look
+        at. ``said`` is what the model said to the same question before, if it was asked."""
         kept = without_addressed(question, found)
         if not kept or not question.strip():
-            return NoteAnswer(None, reason=_NOTHING, kind=asked.kind.value)
-        evidence = weigh(asked, kept, self.meaning, self.weights)
+            return None
+        evidence = weigh(ask(question), kept, self.meaning, self.weights)
         given = {letter: text[:_LONGEST] for letter, text in (choices or {}).items()}
         with self._lock:
             held = self._model()
@@ -114,9 +128,12 @@ class InstructReader(RecordReader):
             page = self._whole(record, out, held) or best_page(
                 record, _ordered(evidence, found), out, min(PICKED, self.budget), _count(held)
             )
-            found_out = self._ask(held, question[:_LONGEST], page, given)
-        seen = signals.Seen(evidence, page, *found_out, given, self.meaning, self.weights)
-        return self._choose(seen) if choices else self._answer(seen)
+            said, letters = self._ask(held, question[:_LONGEST], page, given, said)
+        return signals.Seen(evidence, page, said, letters, given, self.meaning, self.weights)
+
+    def decide(self, seen: signals.Seen) -> NoteAnswer:
+        """The answer or the letter that comes of it, or none."""
+        return self._choose(seen) if seen.choices else self._answer(seen)
 
     def cancel(self) -> None:
         if self._held is not None:
@@ -135,7 +152,6 @@ class InstructReader(RecordReader):
         }
 
     def close(self) -> None:
-        """Free the model; a later question loads it again."""
         with self._lock:
             if self._held is not None:
                 self._held.close()
@@ -155,14 +171,19 @@ class InstructReader(RecordReader):
         return self._page[1]
 
     def _ask(
-        self, held: Held, question: str, page: Page, choices: Mapping[str, str]
+        self,
+        held: Held,
+        question: str,
+        page: Page,
+        choices: Mapping[str, str],
+        said: asking.Said | None,
     ) -> tuple[asking.Said, Mapping[str, float]]:
         before = asking.prefix(held.transcript, page)
         most = _count(held)(question + "".join(choices.values())) + 256
         if len(before) + most > held.context:
             raise ModelError("the question is too long for the model", "ask it in fewer words")
         held.hold(before)
-        said = asking.free(held.transcript, before, question, page)
+        said = said or asking.free(held.transcript, before, question, page)
         if not choices:
             return said, {}
         return said, asking.letters(held.transcript, before, question, choices)
@@ -173,9 +194,9 @@ class InstructReader(RecordReader):
         sure = signals.likely(self.fitted.answered, features)
         confidence = sure if self.fitted.measured else None
         spans = self._spans(seen, seen.said.text)
-        if sure < 0.5:
+        if sure < 0.5 or not seen.said.text:
             return NoteAnswer(None, spans, confidence, reason=_UNSAID, kind=kind)
-        if not seen.said.text or not seen.borne(seen.said.text).enough:
+        if not seen.borne(seen.said.text).enough:
             return NoteAnswer(None, spans, confidence, reason=_WITHDRAWN, kind=kind)
         return NoteAnswer(seen.said.text, spans, confidence, kind=kind)
 
