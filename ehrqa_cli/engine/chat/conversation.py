@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope, Status
@@ -39,7 +40,7 @@ class Conversation:
         self.turns: list[Turn] = []
         self.chat_id: int | None = None
         self._unkept: list[Turn] = []
-        self._warned = False
+        self._said: set[str] = set()
         self._patient_id = patient_id
         self._pinned = patient_id is not None
         self._as_of: str | None = None
@@ -73,7 +74,7 @@ class Conversation:
         opening the database raises."""
         typed = clean_question(text)
         linker = linker_of(self.session)
-        before = self._before()
+        before, follows = self._before(), False
         if before is not None:
             try:
                 whole = follow_up.complete(
@@ -83,15 +84,14 @@ class Conversation:
                 if not before.of_notes:
                     return Rewrite(typed, None, message=f"I cannot complete this: {why}.")
                 # The reader of notes looks for what is named, in any words.
-                return _told(typed, typed, before.patient_id or self._patient_id)
+                whole, follows = None, True
             if whole is not None:
                 return _told(typed, whole.text, whole.patient_id)
         named = linker.link(typed)
         if _names_patient(named):
             return Rewrite(typed, typed)
-        if self._patient_id is not None and people.wants_patient(named, self._pinned):
-            return _told(typed, typed, self._patient_id)
-        return Rewrite(typed, typed)
+        wanted = follows or people.wants_patient(named, self._pinned)
+        return _told(typed, typed, self._patient_id if wanted else None)
 
     def ask(self, text: str, on_event: OnEvent | None = None) -> Turn:
         """Ask ``text``, made whole from what came before. ``on_event`` gets ("asked", Rewrite),
@@ -99,7 +99,7 @@ class Conversation:
 
         Raises UsageError for an empty or over-long text, Cancelled; a fault is a failed answer.
         """
-        tell = on_event or (lambda _name, _what: None)
+        tell = self._once(on_event)
         try:
             rewrite, answer = self._answer(clean_question(text), tell)
         finally:
@@ -108,7 +108,7 @@ class Conversation:
 
     def run_neuralsql(self, text: str, on_event: OnEvent | None = None) -> Turn:
         """Run an edited query, guarded as the model's are. Raises UsageError and Cancelled."""
-        tell = on_event or (lambda _name, _what: None)
+        tell = self._once(on_event)
         answer = run_neuralsql(self.session, text, as_of=self._as_of)
         return self._add(text, Rewrite(text, text), answer, tell, NEURALSQL)
 
@@ -147,6 +147,19 @@ class Conversation:
         self.turns, self.chat_id, self._unkept = turns, chat_id, []
         self._patient_id, self._pinned = info.patient_id, False
         self.as_of = info.as_of
+
+    def _once(self, on_event: OnEvent | None) -> OnEvent:
+        """``on_event`` with each warning told once in a conversation: a full disk stays full."""
+
+        def tell(name: str, what: Any) -> None:
+            if name == "warning":
+                if what in self._said:
+                    return
+                self._said.add(what)
+            if on_event is not None:
+                on_event(name, what)
+
+        return tell
 
     def _answer(self, typed: str, tell: OnEvent) -> tuple[Rewrite, Answer]:
         try:
@@ -226,8 +239,7 @@ class Conversation:
         return desk is not None and desk.has(patient_id)
 
     def _keep(self, turn: Turn, tell: OnEvent) -> None:
-        """Write the turn to the history. When that fails, say so once; what was not written is
-        tried again with the next turn."""
+        """Write the turn to the history. What cannot be written is tried again with the next."""
         if self.history is None:
             return
         self._unkept.append(turn)
@@ -239,11 +251,7 @@ class Conversation:
                 self.chat_id = kept
                 del self._unkept[0]
         except EhrqaError as error:
-            if not self._warned:
-                tell("warning", f"{error}; the conversation goes on and is not kept meanwhile")
-            self._warned = True
-        else:
-            self._warned = False
+            tell("warning", f"{error}; the conversation goes on and is not kept meanwhile")
 
 
 def _names_patient(linked: LinkedQuestion) -> bool:

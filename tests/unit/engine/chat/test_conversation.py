@@ -208,6 +208,14 @@ def test_a_history_that_cannot_be_written_is_told_once_and_tried_again(
     ]
 
 
+def test_a_warning_of_the_engine_is_told_once():
+    conversation, told = talk(), []
+    for _ in range(3):
+        conversation.session.warnings.append("the answer log is full")
+        conversation.ask(ASKED, lambda name, what: told.append((name, what)))
+    assert told.count(("warning", "the answer log is full")) == 1
+
+
 def test_a_conversation_is_taken_up_where_it_was(tmp_path: Path):
     history = ChatHistory(tmp_path / "chats.db")
     conversation = talk(history=history, as_of="2100-06-01")
