@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import Coverage, SceneGraph
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
+from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
+
+# The version of these contracts. A plugin that was written for one says so with a
+# ``contract_version`` of its own; `ehrqa plugins check` fails one that was written for another.
+VERSION = 1
 
 
 class Database(ABC):
@@ -57,9 +63,20 @@ class Database(ABC):
         ``YYYY-MM-DD HH:MM:SS``. Raises DatabaseError."""
         return None
 
+    def versions(self) -> Mapping[str, str]:
+        """Names and versions of the programs it runs on, for provenance."""
+        return {}
+
     @abstractmethod
     def close(self) -> None:
         """Give the connection back; a second call does nothing."""
+
+    @classmethod
+    def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str | None:
+        """Make a database of ``tables`` for the contract suite, in ``folder`` where it is a file,
+        and return what ``open`` takes; None where that cannot be done here."""
+        del folder, tables
+        return None
 
 
 class Text2Sql(ABC):

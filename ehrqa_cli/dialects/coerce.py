@@ -6,12 +6,13 @@ column's type is applied to what it is compared with; otherwise any number is le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ehrqa_cli.dialects import times
 from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Kind, Typed
-from ehrqa_cli.dialects.target import TIME_FORMAT, Target
+from ehrqa_cli.dialects.target import NUMBER, TIME_FORMAT, Target
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 # 'text SIGN number' where nothing is converted: a text is greater than every number.
@@ -42,6 +43,8 @@ class Coercions:
         """The value where a number is wanted: of a text, what it begins with."""
         if value.kind == Kind.JULIAN:
             return Typed(value.sql, Kind.REAL)
+        if isinstance(value.literal, str):
+            return self._begins(value.literal)
         if value.kind == Kind.DIGITS:
             return Typed(self.target.cast(value.sql, "BIGINT"), Kind.INTEGER)
         if value.kind == Kind.TEXT or value.kind == Kind.TIMESTAMP:
@@ -49,6 +52,14 @@ class Coercions:
         if value.kind == Kind.BOOLEAN:
             return Typed(self.plain(value), Kind.INTEGER)
         return value
+
+    def _begins(self, text: str) -> Typed:
+        """The number that a literal text begins with."""
+        found = re.match(NUMBER, text)
+        digits = found[0].strip() if found else "0"
+        if re.fullmatch("[+-]?[0-9]+", digits):
+            return Typed(str(int(digits)), Kind.INTEGER, literal=int(digits))
+        return Typed(self.target.real(repr(float(digits))), Kind.REAL, literal=float(digits))
 
     def truth(self, value: Typed) -> str:
         """The value as a condition."""

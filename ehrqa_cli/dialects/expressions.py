@@ -62,6 +62,7 @@ class Expressions:
         made = _WRITERS.get(kind) or groups.WRITERS.get(kind)
         if made is None:
             raise Refused(f"{kind.__name__.upper()} is not known on {self.target.name}", _PLAIN)
+        nothing_else(node, _ARGS.get(kind, frozenset()))
         return made(self, node, scope)
 
     def condition(self, node: exp.Expr, scope: Scope) -> str:
@@ -142,7 +143,7 @@ class Expressions:
     def _negative(self, node: exp.Neg, scope: Scope) -> Typed:
         value = self.to.number(self.write(node.this, scope))
         literal = -value.literal if isinstance(value.literal, int | float) else None
-        return Typed(f"-{value.sql}", value.kind, literal=literal)
+        return Typed(f"(-({value.sql}))", value.kind, literal=literal)
 
     def _paren(self, node: exp.Paren, scope: Scope) -> Typed:
         value = self.write(node.this, scope)
@@ -248,9 +249,10 @@ class Expressions:
         if isinstance(node, exp.Escape):
             escape, node = self.write(node.expression, scope).sql, node.this
         text, pattern = (self.to.text(v) for v in self._both(node, scope))
+        not_ = "NOT " if node.args.get("negate") else ""
         if isinstance(node, exp.Glob):
-            return Typed(f"({self.target.glob(text, pattern)})", Kind.BOOLEAN)
-        return Typed(f"({self.target.like(text, pattern, escape)})", Kind.BOOLEAN)
+            return Typed(f"({not_}{self.target.glob(text, pattern)})", Kind.BOOLEAN)
+        return Typed(f"({not_}{self.target.like(text, pattern, escape)})", Kind.BOOLEAN)
 
     def _joined(self, node: exp.DPipe, scope: Scope) -> Typed:
         parts = [self.to.text(v) for v in self._both(node, scope)]
@@ -308,6 +310,37 @@ class Expressions:
 
 
 _PLAIN = "write the query with ordinary SQL only"
+# Parts of a node beside its operands that are read; one that is not must not be lost in silence.
+_ARGS: dict[type[Any], frozenset[str]] = {
+    exp.Column: frozenset({"table"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Div: frozenset({"typed", "safe"}),
+    exp.DPipe: frozenset({"safe"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.In: frozenset({"query"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.Cast: frozenset({"to"}),
+    exp.Like: frozenset({"negate"}),
+    exp.Glob: frozenset({"negate"}),
+    exp.Count: frozenset({"big_int"}),
+    exp.Lag: frozenset({"offset", "default"}),
+    exp.Lead: frozenset({"offset", "default"}),
+    exp.NthValue: frozenset({"offset"}),
+    exp.Window: frozenset({"partition_by", "order", "spec", "over"}),
+    exp.Greatest: frozenset({"ignore_nulls"}),
+    exp.Least: frozenset({"ignore_nulls"}),
+}
+_OPERANDS = frozenset({"this", "expression", "expressions"})
+
+
+def nothing_else(node: exp.Expr, known: frozenset[str]) -> None:
+    """Raise Refused for a part of a node that nobody would write out."""
+    for name, part in node.args.items():
+        if part and name not in _OPERANDS and name not in known:
+            what = name.strip("_").replace("_", " ").upper()
+            raise Refused(f"{what} in {type(node).__name__.upper()} is not known here", _PLAIN)
+
+
 _WRITERS: dict[type[Any], Callable[[Expressions, Any, Scope], Typed]] = {
     exp.Column: Expressions._column,
     exp.Literal: Expressions._literal,

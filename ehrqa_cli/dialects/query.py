@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping
 from sqlglot import expressions as exp
 
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
-from ehrqa_cli.dialects.expressions import Expressions
+from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
 from ehrqa_cli.dialects.kinds import NUMBERS, Columns, Kind, Typed
 from ehrqa_cli.dialects.scope import Scope
 from ehrqa_cli.dialects.target import Target
 
 _PLAIN = "write the query with ordinary SQL only"
+_CLAUSES = frozenset(
+    {"from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
+)
+_JOIN = frozenset({"method", "side", "kind", "on", "using"})
 _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
 
@@ -44,6 +48,7 @@ class Queries:
             return self.write(node.this, outer, named)
         if isinstance(node, exp.Values):
             return self._values(node, outer)
+        nothing_else(node, _CLAUSES)
         with_ = node.args.get("with_")
         prefix = self._with(with_, outer) if with_ is not None else ""
         try:
@@ -158,6 +163,7 @@ class Queries:
             return ""
         pieces = [" FROM " + self._source(first.this, scope)]
         for join in node.args.get("joins") or []:
+            nothing_else(join, _JOIN)
             source = self._source(join.this, scope)
             words = [str(join.args.get(w) or "").upper() for w in ("method", "side", "kind")]
             on, using = join.args.get("on"), join.args.get("using")

@@ -13,11 +13,13 @@ import duckdb
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Result, Row
 from ehrqa_duckdb import settings
 from ehrqa_duckdb.guard import Guard
 from ehrqa_duckdb.source import Source, open_source
 from ehrqa_duckdb.values import plain
+from ehrqa_duckdb.write import write
 
 _CHUNK = 1000
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
@@ -27,6 +29,7 @@ _LOOK = 0.05  # seconds between two looks at the clock, and at whether somebody 
 class DuckDbDatabase(Database):
     """A read-only EHR in DuckDB. Safe to use from several threads: queries wait for each other."""
 
+    contract_version: ClassVar[int] = 1
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, source: Source) -> None:
@@ -94,9 +97,18 @@ class DuckDbDatabase(Database):
         """``as_of`` of ``ehrqa_meta``, if it has one."""
         return self._meta.get("as_of")
 
+    def versions(self) -> Mapping[str, str]:
+        """DuckDB's."""
+        return {"duckdb": str(duckdb.__version__)}
+
     def close(self) -> None:
         """Close the database; a second call does nothing."""
         self._connection.close()
+
+    @classmethod
+    def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str:
+        """A DuckDB file of ``tables``."""
+        return str(write(folder / "sample.duckdb", tables))
 
     @contextmanager
     def _watched(self, seconds: float) -> Iterator[None]:

@@ -99,8 +99,11 @@ def _closed(
 ) -> Source:
     meta = _read_meta(connection)
     types = _types(connection)
-    for statement in settings.closing(folder):
-        connection.execute(statement)
+    # A second connection to a file shares the first one's settings, which are locked already.
+    locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
+    if not (locked and locked[0]):
+        for statement in settings.closing(folder):
+            connection.execute(statement)
     return Source(path, connection, types, meta, parts)
 
 
