@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.eval_report import print_report, together
+from ehrqa_cli.cli.eval_report import (
+    check_html,
+    html_option,
+    print_report,
+    together,
+    write_report_html,
+)
 from ehrqa_cli.cli.options import (
     FILE,
     as_of_option,
@@ -64,6 +70,7 @@ _shared = together(
             show_default=True,
             help="The field that is asked.",
         ),
+        html_option,
         json_option,
     ]
 )
@@ -91,6 +98,7 @@ def mimic_cxr_vqa(**flags: Any) -> int:
     """
     from ehrqa_cli.evaluate.mimic_cxr_vqa import VqaRun
 
+    check_html(flags)
     asks = flags["predictions"] is None
     path = flags["db"]
     if asks and flags["scene_graphs"] is None:
@@ -117,6 +125,7 @@ def mimic_cxr_vqa(**flags: Any) -> int:
     finally:
         if database is not None:
             database.close()
+    write_report_html(flags, report)
     return print_report(report, flags["as_json"])
 
 
@@ -142,6 +151,7 @@ def ehrxqa(**flags: Any) -> int:
     from ehrqa_cli.engine import Mode, open_session
     from ehrqa_cli.evaluate.ehrxqa import XqaRun
 
+    check_html(flags)
     settings = config.load()
     path = database_path(flags["db"], settings)
     session = open_session(
@@ -165,6 +175,7 @@ def ehrxqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **_common(flags),
         ).run()
+    write_report_html(flags, report)
     return print_report(report, flags["as_json"])
 
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.eval_report import print_report, together
+from ehrqa_cli.cli.eval_report import (
+    check_html,
+    html_option,
+    print_report,
+    together,
+    write_report_html,
+)
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 from ehrqa_cli.contracts.errors import UsageError
 
@@ -35,6 +41,7 @@ _shared = together(
         ),
         click.option("--limit", type=COUNT, help="Take only about N questions, spread evenly."),
         click.option("--seed", default=0, show_default=True, help="Of samples and intervals."),
+        html_option,
         json_option,
     ]
 )
@@ -71,6 +78,7 @@ def ehrnoteqa(**flags: Any) -> int:
     from ehrqa_cli.evaluate.ehrnoteqa import NoteRun
     from ehrqa_cli.evaluate.judge import open_judge
 
+    check_html(flags)
     judge = open_judge(flags["judge"]) if flags["judge"] else None
     names = ("data", "notes", "form", "level", "predictions", "out", "limit", "seed")
     with _system(flags, not flags["predictions"]) as system, diagnostics.progress() as advance:
@@ -80,6 +88,7 @@ def ehrnoteqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
         ).run()
+    write_report_html(flags, report)
     return print_report(report, flags["as_json"])
 
 
@@ -112,6 +121,7 @@ def emrqa(**flags: Any) -> int:
     """
     from ehrqa_cli.evaluate.emrqa import EmrRun
 
+    check_html(flags)
     forms = flags["task"] == "forms"
     if flags["data"] is None and not forms:
         raise UsageError(f"{flags['task']} needs the benchmark's folder", "give it with --data DIR")
@@ -124,6 +134,7 @@ def emrqa(**flags: Any) -> int:
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
         ).run()
+    write_report_html(flags, report)
     return print_report(report, flags["as_json"])
 
 

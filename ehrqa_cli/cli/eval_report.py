@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ehrqa_cli.cli import output
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.abstention.tables import Table
@@ -23,6 +26,35 @@ def together(options: Iterable[Callable[[Command], Command]]) -> Callable[[Comma
         return command
 
     return add
+
+
+html_option = click.option(
+    "--html", is_flag=True, help="With --out: also write report.html, one page with plots."
+)
+
+
+def check_html(flags: Mapping[str, Any]) -> None:
+    """Raises UsageError where --html has no folder to write to; before a long run, not after."""
+    if flags["html"] and flags["out"] is None:
+        raise UsageError("--html needs a folder to write to", "give it with --out DIR")
+
+
+def write_html(
+    flags: Mapping[str, Any],
+    lines: Iterable[tuple[str, str]],
+    tables: Sequence[Table] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """The page, where --html asks for it, and a word on where it is."""
+    if flags["html"]:
+        from ehrqa_cli.evaluate.html import write_page
+
+        diagnostics.note(f"written: {write_page(flags['out'], lines, tables, notes)}")
+
+
+def write_report_html(flags: Mapping[str, Any], report: ImageReport) -> None:
+    """The page of a report."""
+    write_html(flags, report.lines(), (*report.tables, *report.more), report.notes)
 
 
 def print_report(report: ImageReport, as_json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.eval_report import check_html, html_option, write_report_html
 from ehrqa_cli.cli.options import FILE, json_option
 
 
@@ -27,8 +28,9 @@ from ehrqa_cli.cli.options import FILE, json_option
     help="SQLite files (DB/DB.sqlite), to measure execution.",
 )
 @click.option("--out", type=FILE, metavar="DIR", help="Write records and report here; resumes.")
+@html_option
 @json_option
-def spider(as_json: bool, **files: Any) -> int:
+def spider(**flags: Any) -> int:
     """Spider: exact and partial matching without values by hardness, and with --databases execution
     accuracy; the table is the official one. Interactions (SParC, CoSQL) are a blank line apart.
 
@@ -40,11 +42,15 @@ def spider(as_json: bool, **files: Any) -> int:
     """
     from ehrqa_cli.evaluate.spider import SpiderRun
 
+    check_html(flags)
+    names = ("gold", "predictions", "tables", "databases", "out")
     with diagnostics.progress() as advance:
         found = SpiderRun(
-            **files, progress=lambda done, total: advance(done, total, "questions")
+            **{name: flags[name] for name in names},
+            progress=lambda done, total: advance(done, total, "questions"),
         ).run()
-    if as_json:
+    write_report_html(flags, found.report)
+    if flags["as_json"]:
         output.json_line(found.report.as_dict())
         return 0
     output.write(found.table)

@@ -11,6 +11,7 @@ from ehrqa_cli.cli import diagnostics, eval_images, eval_notes, output
 from ehrqa_cli.cli.eval_abstention import abstention
 from ehrqa_cli.cli.eval_compare import compare
 from ehrqa_cli.cli.eval_list import list_benchmarks
+from ehrqa_cli.cli.eval_report import check_html, html_option, write_html
 from ehrqa_cli.cli.eval_spider import spider
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
@@ -36,6 +37,7 @@ def evaluation() -> None:
     "--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly."
 )
 @click.option("--model", metavar="NAME", help="The text-to-SQL model [default: local].")
+@html_option
 @json_option
 def ehrsql(**flags: Any) -> int:
     """EHRSQL: answer every question, score them as the shared task did, print the table.
@@ -48,6 +50,7 @@ def ehrsql(**flags: Any) -> int:
     from ehrqa_cli import config
     from ehrqa_cli.evaluate.ehrsql import run_ehrsql
 
+    check_html(flags)
     settings = config.load()
     db: Path = database_path(flags["db"], settings)
     with diagnostics.progress() as advance:
@@ -67,6 +70,7 @@ def ehrsql(**flags: Any) -> int:
         output.write(report.as_table().rstrip("\n") + "\n")
     if flags["out"]:
         _draw(flags["out"], report.header)
+    write_html(flags, report.lines())
     return 0
 
 

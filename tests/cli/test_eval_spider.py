@@ -209,3 +209,11 @@ def test_the_published_example(cli: Any, shared_data: Path) -> None:
         if ours != theirs
     ]
     assert len(differing) == 1 and differing[0][0].startswith("exact match")
+
+
+def test_html_needs_a_folder(cli: Any, tree: Tree) -> None:
+    ran = cli(*tree.args("--html"))
+    assert ran.code == 2 and "--html needs a folder" in ran.err and ran.out == ""
+    ran = cli(*tree.args("--html", "--out", tree.folder / "run"))
+    assert ran.code == 0 and "report.html" in ran.err
+    assert "Table 1: exact matching and execution" in (tree.folder / "run/report.html").read_text()

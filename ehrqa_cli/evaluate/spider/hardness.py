@@ -64,7 +64,8 @@ def _aggregates(query: Query) -> int:
 
 
 def _counted_as_aggregates(conditions: Conditions, connectors: bool) -> int:
-    # The official evaluation looks at the first field of a condition, which says "not", where it
-    # means to look for an aggregate; in HAVING it looks at the words between conditions as well.
+    # The published levels need it: the official evaluation looks at the first field of a condition,
+    # which says "not", where it means to look for an aggregate; in HAVING it looks at the words
+    # between conditions as well.
     negated = sum(condition.negated for condition in conditions.each)
     return negated + (len(conditions.connectors) if connectors else 0)

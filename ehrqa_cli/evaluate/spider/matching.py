@@ -32,7 +32,7 @@ def comparable(query: Query, schema: SpiderSchema) -> Query:
 
     Columns are renamed only when their table is named in the outermost FROM. Inside queries in
     conditions values go, but names and DISTINCT stay; queries in FROM stay whole. The page does
-    not say so; it is how the published figures were counted.
+    not say so; the published figures need it of names, and the official script does the rest.
     """
     tables = {table for table in query.tables if isinstance(table, str)}
     names = {name: to for name, to in schema.linked.items() if name.rpartition(".")[0] in tables}
