@@ -88,6 +88,8 @@ def _presence(relation: Relation, text: str, rest: str, note: int) -> Relation:
     """
     if relation is not Relation.ALSO_IN_TABLES:
         return relation
+    if wording.HELD.search(rest):
+        return Relation.ALSO_IN_NOTE
     clauses = [m.end() for m in wording.CLAUSE.finditer(text) if text[m.end() :].strip()]
     last = text[clauses[-1] :] if clauses else text
     if clauses and (wording.NOTE.search(last) is None) != (wording.TABLE.search(last) is None):

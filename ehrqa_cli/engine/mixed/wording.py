@@ -32,7 +32,7 @@ TABLE = re.compile(
 MAYBE_TABLE = _words(r"charted record(?:ed|s)? drawn resulted given administered")
 DIFFER = _words(
     r"differ(?:s|ent|ence|ences|ing)? discrepan\w+ disagree\w* mismatch\w* conflict\w* "
-    r"contradict\w* inconsistent deviat\w+ at_odds not_(?:the_same|match|agree)"
+    r"contradict\w* inconsistent deviat\w+ at_odds apart not_(?:the_same|match|agree)"
 )
 SAME = _words(
     r"same match(?:es|ed|ing)? agree(?:s|d|ment)? consistent equal(?:s|led)? identical "
@@ -44,7 +44,7 @@ PERHAPS_SAME = _words(
 ALSO = _words(
     r"also too as_well in_both both_in missing_from absent_from show(?:s|n)?_up appear(?:s|ed)? "
     r"found_in present_in listed_in captured included reflected ever backed supported borne_out "
-    r"anybody anyone actually "
+    r"anybody anyone actually described back(?:s|ed)?_up "
     r"in_the_(?:\w+_){0,2}(?:tables?|database|orders|prescriptions|codes|labs)"
 )
 HIGHER = _words(r"higher more greater larger bigger above exceed(?:s|ed)? over")
@@ -67,6 +67,12 @@ TABLE_FIRST = re.compile(
 ASKED_OF_NOTE = re.compile(
     r"\b(?:also|too|as well|mentioned|named|appear\w*|show\w*|found|documented|listed|included|"
     r"reflected|present|missing|absent|supported|confirmed|borne out|backed)\b[^,;?]{0,40}$",
+    re.I,
+)
+# A thing that the tables hold: "the coded hypertension".
+HELD = re.compile(
+    r"\b(?:the|a|this|his|her|an)\s+(?:coded|billed|ordered|prescribed)\s+"
+    r"(?!as\b|too\b|also\b|diagnos[ei]s\b(?! of)|codes?\b|dose|order|drugs\b|med)\w",
     re.I,
 )
 DOSE = re.compile(
