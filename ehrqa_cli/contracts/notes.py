@@ -52,11 +52,15 @@ class Line:
 
 @dataclass(frozen=True)
 class FoundLine:
-    """A line that may bear on a question, with a score (larger is better) and its stance."""
+    """A line that may bear on a question, with a score (larger is better) and its stance.
+
+    ``charttime`` is that of its note.
+    """
 
     line: Line
     score: float
     stance: Stance = Stance.STATED
+    charttime: str | None = None
 
 
 @dataclass(frozen=True)

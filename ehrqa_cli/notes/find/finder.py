@@ -102,7 +102,12 @@ class Finder:
         order = sorted(range(len(scores)), key=lambda k: (-float(scores[k]), k))
         best = [n for n in order if record.lines[n].kind != "header"][:k]
         return [
-            FoundLine(record.lines[n], float(scores[n]), line_stance(record.lines[n], groups))
+            FoundLine(
+                record.lines[n],
+                float(scores[n]),
+                line_stance(record.lines[n], groups),
+                record.times[n] or None,
+            )
             for n in best
         ]
 

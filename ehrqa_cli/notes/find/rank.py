@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float32]
 
 MEANING, AROUND, WORDS = 0.7, 0.2, 0.6  # cosine of the line, of its passage, share of words
-TIME, YEAR, SHORT = 0.05, 0.1, -0.08
+TIME, YEAR, STAY, SHORT = 0.05, 0.1, 0.4, -0.08
 _NEARBY = 0.15  # how much a word in the line before or after, or in the section's name, counts
 _FEW = 5  # words of a line that says little by itself
 BEST = MEANING + AROUND + WORDS  # a score is divided by it: about 0 to 1
@@ -44,6 +44,12 @@ _HAS_TIME = re.compile(
     r"|\b(?:day|pod)\s?#?\d+|\b(?:yesterday|today|tomorrow|ago|until|since|morning|evening)\b",
     re.I,
 )
+_ASKS_STAY = re.compile(
+    r"\b(?:days?|nights?|long|length)\b.*\b(?:stay\w*|hospital\w*|admitted|inpatient|los)\b"
+    r"|\blength of stay\b",
+    re.I,
+)
+_STAY_DATE = re.compile(r"\b(?:admi\w+|discharged?|adm|disch?|dc|d/c)\b.{0,25}\d", re.I)
 _YEAR = re.compile(r"\b(?:19|20|21|22)\d\d\b")
 
 
@@ -126,6 +132,9 @@ def fuse(question: str, record: Record, words: Scores, near: Scores, around: Sco
     if _ASKS_TIME.search(question):
         timed = [_HAS_TIME.search(text) is not None for text in texts]
         found += TIME * np.array(timed, dtype=np.float32)
+    if _ASKS_STAY.search(question):
+        dates = [_STAY_DATE.search(text) is not None for text in texts]
+        found += STAY * np.array(dates, dtype=np.float32)
     years = set(_YEAR.findall(question))
     if years:
         meant = [any(time.startswith(year) for year in years) for time in record.times]

@@ -14,6 +14,7 @@ from ehrqa_cli.notes.read.values import reason_clause, spans_of
 _LABEL = re.compile(r"^\s*(?:(?:[-*•#]|\d+[.)])\s*)?(?:[A-Z][\w /&-]{2,40}:\s+)?")
 _CLAUSE = re.compile(r"(?<=[;.])\s+|;\s*|,\s+(?=(?:and|but|which|with)\s)|\s[-–—]\s")
 _SHORT = 12  # words of a line that is an answer as it stands
+_WORKED = 6  # lines from which a number is worked out
 _COMPARED = 2  # lines that a comparison is made of
 _LEAST_SHARE = 0.25  # what the second line of a comparison names of what the question says
 
@@ -22,16 +23,17 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
     """The answer and the lines that it is taken from, of evidence that has at least one line."""
     asked = evidence.asked
     lines = [each.line for each in evidence.lines]
-    stay = calculate.stay_days(asked, lines)
+    stay = calculate.stay_days(asked, lines, evidence.meant)
     if stay is not None:
         return f"{stay[0]} days", stay[1]
     best = lines[0]
     if asked.kind is Kind.COMPARISON:
         return _comparison(evidence)
     if asked.kind is Kind.ARITHMETIC:
-        worked = calculate.work_out(asked, [best.text])
+        texts = [line.text for line in lines[:_WORKED]]
+        worked = calculate.work_out(asked, texts, [places(asked, text) for text in texts])
         if worked is not None:
-            return worked, (best,)
+            return worked[0], tuple(lines[n] for n in worked[1])
     if asked.kind is Kind.YES_NO:
         return _yes_or_no(evidence), (best,)
     if asked.kind is Kind.REASON:
@@ -44,11 +46,11 @@ def value(asked: Asked, text: str) -> str | None:
     spans = spans_of(asked.kind, text)
     if not spans:
         return None
-    places = _places(asked, text)
-    if not places:
+    known = places(asked, text)
+    if not known:
         start, end = spans[0]
     else:
-        start, end = min(spans, key=lambda span: _distance(span, places))
+        start, end = min(spans, key=lambda span: _distance(span, known))
     if asked.kind is Kind.DOSE:
         end = _with_frequency(text, end)
     return text[start:end].strip(" .,;")
@@ -60,12 +62,12 @@ def clause(asked: Asked, text: str) -> str:
     if len(text.split()) <= _SHORT:
         return text.strip(" .;,")
     parts = [part for part in _CLAUSE.split(text) if part and part.strip()]
-    named = [sum(weight for weight, _, _ in _places(asked, part)) for part in parts]
+    named = [sum(weight for weight, _, _ in places(asked, part)) for part in parts]
     best = max(range(len(parts)), key=lambda k: (named[k], -k))
     return parts[best].strip(" .;,")
 
 
-def _places(asked: Asked, text: str) -> list[tuple[float, int, int]]:
+def places(asked: Asked, text: str) -> list[tuple[float, int, int]]:
     """Where ``text`` names what the question asks about, with how much that tells."""
     found = []
     for group, weight in zip(asked.groups, asked.weights, strict=True):

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 
 from ehrqa_cli.notes.read.evidence import Evidence
-from ehrqa_cli.notes.read.options import Support, shares
+from ehrqa_cli.notes.read.options import Support, told
 from ehrqa_cli.notes.read.question import Kind
 
 _TAKEN = ("share", "window", "rarest", "cosine", "found", "negated", "fits", "near", "section",
-          "family", "planned", "header")  # fmt: skip
+          "family", "planned", "header", "meant", "not meant",
+          "clause", "first", "second")  # fmt: skip
 
 
 def features_of(evidence: Evidence) -> dict[str, float]:
@@ -28,6 +29,13 @@ def features_of(evidence: Evidence) -> dict[str, float]:
         "much absent": float(evidence.most_absent > 0.6),
         "most window": max(f["window"] for f in evidence.features),
         "most cosine": max(f["cosine"] for f in evidence.features),
+        "most clause": max(f["clause"] for f in evidence.features),
+        "unlike": evidence.unlike,
+        "first absent": 1 - max(f["first"] for f in evidence.features),
+        "second absent": 1 - max(f["second"] for f in evidence.features),
+        "near, best 3": max((f.get("near", 0.0) for f in evidence.features[:3]), default=0.0),
+        "clause, best 3": max(f["clause"] for f in evidence.features[:3]),
+        "window, best 3": max(f["window"] for f in evidence.features[:3]),
         "value lacks": float(valued and not best["fits"]),
         "yes/no": float(asked.kind is Kind.YES_NO),
         "reason": float(asked.kind is Kind.REASON),
@@ -38,20 +46,7 @@ def features_of(evidence: Evidence) -> dict[str, float]:
 
 def with_options(features: dict[str, float], found: Sequence[Support]) -> dict[str, float]:
     """The features of `features_of` with those of the best option."""
-    each = shares(found)
-    best = found[0].features
-    return features | {
-        "option share": each[0],
-        "option ahead": each[0] - (each[1] if len(each) > 1 else 0.0),
-        "option covered": best["covered"],
-        "option covered best": best["covered best"],
-        "option near": best["covered near"],
-        "option meant": best["meant"],
-        "option joined": best["joined"],
-        "option numbers": best["numbers"],
-        "option anywhere": best["covered anywhere"],
-        "option borne out": found[0].borne_out,
-    }
+    return features | told(found)
 
 
 def likely(logit: float) -> float:

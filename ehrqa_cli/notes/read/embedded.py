@@ -88,12 +88,12 @@ class EmbeddedReader(NoteReader):
         best = found[0]
         if sure < self.weights.thresholds["null_choice"]:
             return NoteAnswer(None, cite(evidence), sure, reason=_NO_OPTION, kind=kind)
-        bearing = (evidence.lines[best.line].line,) if best.borne_out >= _BEARS else ()
+        bearing = (evidence.lines[best.line].line,) if best.share >= _BEARS else ()
         spans = cite(evidence, bearing, keep_first=True)
         return NoteAnswer(choices[best.letter], spans, sure, choice=best.letter, kind=kind)
 
 
-_BEARS = 0.6  # of an option, from which the line that bears it out is cited among the first
+_BEARS = 0.3  # of an option's score, from which the line that bears it out is cited among the first
 
 
 def without_addressed(question: str, lines: Sequence[FoundLine]) -> list[FoundLine]:

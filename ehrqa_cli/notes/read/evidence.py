@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ehrqa_cli.contracts.notes import FoundLine, Stance
 from ehrqa_cli.notes.find import lexical
 from ehrqa_cli.notes.find.mention import find_mention
+from ehrqa_cli.notes.read import stays
 from ehrqa_cli.notes.read.question import Asked, Kind
 from ehrqa_cli.notes.read.values import fits, spans_of
 from ehrqa_cli.notes.read.weights import Weights, score
@@ -20,7 +21,8 @@ from ehrqa_cli.notes.read.weights import Weights, score
 if TYPE_CHECKING:
     from ehrqa_cli.notes.read.meaning import Matrix, Meaning
 
-MOST_LINES = 48  # that are compared in full with a question
+MOST_LINES = 80  # that are compared in full with a question
+_TELLS = 0.35  # weight from which a word does not only frame the question
 _NEAR = 60  # characters between a value and what it is of
 _BESIDE = 0.5  # how much what the lines beside a line say counts
 _VALUES = (
@@ -38,7 +40,9 @@ _VALUES = (
 class Evidence:
     """Lines compared with a question, best first. ``named`` has the shape (groups, lines).
 
-    ``absent`` is the share of what the question tells that no line names at all.
+    ``absent`` is the share of what the question tells that no line names at all; ``meant`` are the
+    notes that the question names, None where it names none. ``unlike`` is the most that a word of
+    the question tells that no line names and whose meaning is far from all of them.
     """
 
     asked: Asked
@@ -48,6 +52,8 @@ class Evidence:
     named: Matrix
     absent: float
     most_absent: float
+    meant: frozenset[str] | None = None
+    unlike: float = 0.0
 
     def ordered(self, weights: Weights) -> Evidence:
         """The same lines, scored and ordered by ``weights``."""
@@ -61,6 +67,8 @@ class Evidence:
             self.named[:, order],
             self.absent,
             self.most_absent,
+            self.meant,
+            self.unlike,
         )
 
 
@@ -75,14 +83,18 @@ def weigh(asked: Asked, found: Sequence[FoundLine], meaning: Meaning, weights: W
     named = lexical.matches(asked.groups, texts)
     share = _shares(asked, named)
     beside = _beside(lines, named)
-    window = _shares(asked, np.maximum(named, beside))
+    around = np.maximum(named, beside)
+    window = _shares(asked, around)
     headed = _shares(
         asked,
         np.maximum(named, _BESIDE * lexical.matches(asked.groups, [x.line.section for x in lines])),
     )
     cosines = meaning.cosines([asked.text], texts)[0] if texts else np.zeros(0)
+    clause = meaning.closest([asked.text], texts)[0] if texts else np.zeros(0)
+    first, second = _first(asked)
     rare = _rarest(asked, named)
     best = lines[0].score if lines else 0.0
+    meant = stays.named(asked.text, found)
     features = tuple(
         {
             "found": each.score,
@@ -92,13 +104,19 @@ def weigh(asked: Asked, found: Sequence[FoundLine], meaning: Meaning, weights: W
             "headed": float(headed[k]),
             "rarest": float(named[rare, k]) if rare is not None else 0.0,
             "cosine": float(cosines[k]),
+            "clause": float(clause[k]),
+            "first": 0.0 if first is None else float(around[first, k]),
+            "second": 0.0 if second is None else float(around[second, k]),
+            "meant": float(meant is not None and each.line.note_id in meant),
+            "not meant": float(meant is not None and each.line.note_id not in meant),
             **_of_line(asked, each, named[:, k]),
         }
         for k, each in enumerate(lines)
     )
     unscored = (0.0,) * len(lines)
-    raw = Evidence(asked, tuple(lines), features, unscored, named, absent, most_absent)
-    return raw.ordered(weights)
+    unlike = _unlike(asked, named, meaning, texts)
+    told = (absent, most_absent, meant, unlike)
+    return Evidence(asked, tuple(lines), features, unscored, named, *told).ordered(weights)
 
 
 def _of_line(asked: Asked, each: FoundLine, named: Matrix) -> dict[str, float]:
@@ -154,6 +172,23 @@ def _absent(asked: Asked, named: Matrix) -> tuple[float, float]:
         weight * (1 - float(named[g].max(initial=0.0))) for g, weight in enumerate(asked.weights)
     ]
     return sum(lost) / total, max(lost)
+
+
+def _first(asked: Asked) -> tuple[int | None, int | None]:
+    """The first two groups of the question that do not only frame it: mostly what it is of."""
+    told = [g for g, weight in enumerate(asked.weights) if weight >= _TELLS]
+    return (told[0] if told else None), (told[1] if len(told) > 1 else None)
+
+
+def _unlike(asked: Asked, named: Matrix, meaning: Meaning, texts: list[str]) -> float:
+    """The weight of a word that no line names, less how close in meaning it comes to a clause."""
+    missing = [
+        g for g, w in enumerate(asked.weights) if w >= _TELLS and not named[g].max(initial=0.0)
+    ]
+    if not missing or not texts:
+        return 0.0
+    close = meaning.closest([asked.groups[g].phrase for g in missing], texts).max(axis=1)
+    return max(asked.weights[g] * (1 - float(c)) for g, c in zip(missing, close, strict=True))
 
 
 def _shares(asked: Asked, named: Matrix) -> Matrix:

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ehrqa_cli.notes.read.clauses import clauses
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -61,4 +63,14 @@ class Meaning:
     def cosines(self, left: Sequence[str], right: Sequence[str]) -> Matrix:
         """Cosines of each of ``left`` with each of ``right``: shape (len(left), len(right))."""
         found: Matrix = self.vectors(left) @ self.vectors(right).T
+        return found
+
+    def closest(self, left: Sequence[str], right: Sequence[str]) -> Matrix:
+        """Cosines of each of ``left`` with the closest clause of each of ``right``."""
+        import numpy as np
+
+        parts = [clauses(text) for text in right]
+        starts = np.cumsum([0, *(len(some) for some in parts)])[:-1]
+        flat = [part for some in parts for part in some]
+        found: Matrix = np.maximum.reduceat(self.cosines(left, flat), starts, axis=1)
         return found

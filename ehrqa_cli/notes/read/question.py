@@ -47,18 +47,23 @@ _LAB = (
     r"bmi|body mass index|pressures?|score|target|goal|ph)"
 )
 _RULES: tuple[tuple[Kind, str], ...] = (
-    (Kind.REASON, r"^\s*why\b|\b(?:reason|what (?:caused|made|triggered|led to|explains?|brought on"
-                  r"|set off)|the cause of|(?:responsible|to blame|blamed|indication) for"
-                  r"|attributed"
-                  r" to|because of what)\b"),
-    (Kind.ARITHMETIC, r"\bby how (?:much|many)\b"),
+    (Kind.REASON, r"^\s*why\b|\b(?:reason|what (?:\w+ ){0,2}?(?:caused?|made|triggered|led to"
+                  r"|explain(?:s|ed)?|brought on|brought about|set off|set up|provoked?"
+                  r"|precipitated|prompted)|culprit|put down to|from what|the cause of"
+                  r"|(?:responsible|to blame|blamed|indication) for|attributed to"
+                  r"|because of what)\b"),
+    (Kind.ARITHMETIC, r"\bby how (?:much|many)\b|\bhow (?:much|many|far) (?!blood|fluid|urine)"
+                      r"(?:\w+ ){0,4}?(?:(?:light|heavi|high|low|tall|short|long|small|larg|few)er"
+                      r"|more|less|lost|lose|gain\w*|put on|fall\w*|fell|drop\w*|ris(?:e|en)|rose"
+                      r"|declin\w+|decreas\w+|increas\w+|shr[iu]nk|grown?|[cg]ome? (?:up|down)"
+                      r"|(?:came|gone|went|go) (?:up|down))\b"),
     (Kind.COMPARISON, r"\b(?:compared?|comparison|differ\w*|change[ds]? (?:from|between)"
                       r"|between the"
                       r" (?:two|first)|both (?:admissions|stays|visits)|than (?:at|in|on|the)"
                       r"|which "
                       r"(?:was|is|of)\b.*\b(?:\w+er|more|less)\b|(?:improve|rise|fall|increase|"
                       r"decrease|worsen)\w* (?:between|from)|how (?:did|has|have|was|were) .*"
-                      r"\bchanged?)\b"),
+                      r"\b(?:changed?|move|develop|evolve|progress|altered))\b"),
     (Kind.ARITHMETIC, r"\bby how (?:much|many)\b|\bhow (?:much|far|many \w+) (?:\w+ ){0,4}(?:more"
                       r"|less|"
                       r"higher|lower|lost|gained?|did .* (?:fall|rise|drop|go up|go down|increase|"

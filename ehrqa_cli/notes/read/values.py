@@ -14,8 +14,8 @@ _WORDS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7,
 }  # fmt: skip
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-_SPELT = r"(?:" + "|".join(k for k in _WORDS if k not in ("first", "second")) + r")"
-_ANY = rf"(?:{NUMBER}|{_SPELT})"
+SPELT = r"(?:" + "|".join(k for k in _WORDS if k not in ("first", "second")) + r")"
+_ANY = rf"(?:{NUMBER}|{SPELT})"
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -140,10 +140,16 @@ def numbers(text: str) -> list[float]:
     return [value for _, value in sorted(found)]
 
 
+def spelt(word: str) -> float | None:
+    """The number that ``word``, in lower case, spells; None if it is none."""
+    number = _WORDS.get(word)
+    return None if number is None else float(number)
+
+
 def full_dates(text: str) -> list[date]:
     """The dates with a year in ``text`` that exist, in their order."""
     found: list[date] = []
-    for m in re.finditer(r"(\d{4})-(\d\d)-(\d\d)|(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b", text):
+    for m in re.finditer(r"(\d{4})-(\d\d?)-(\d\d?)|(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b", text):
         a = m.groups()
         year, month, day = (a[0], a[1], a[2]) if a[0] else (a[5], a[3], a[4])
         try:
