@@ -174,8 +174,8 @@ def _by_system(run: SavedRun) -> Groups:
 
 def _steps(run: SavedRun) -> dict[str, list[float]]:
     """Seconds by step, 0 where a question had no such step; ``total`` is their sum if not kept."""
-    if not run.seconds:
-        return {}
+    if not run.seconds or "file" in (run.header.get("predictor") or {}):
+        return {}  # of predictions from a file, only the scoring was timed
     rows = [dict(row) for row in run.seconds.values()]
     for row in rows:
         row.setdefault("total", sum(row.values()))
@@ -234,6 +234,8 @@ def _not_right(run: SavedRun) -> str:
 
 def _told(record: Plain, system: str) -> tuple[str, ...]:
     given = record.get("predictions", {}).get(system) if system else record.get("prediction")
+    if record.get("choice"):
+        given = f"{record['choice']}: {given}"
     shown = (record.get("question"), record.get("gold"), given, record.get("why"))
     return tuple("" if value is None else str(value)[:_LONGEST] for value in shown)
 

@@ -143,7 +143,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\n"
     [
         ("gold.txt", None, "there is no file"),
         ("pred.txt", None, "there is no file"),
-        ("tables.json", None, "cannot read"),
+        ("tables.json", None, "does not exist"),
         ("gold.txt", "", "is empty"),
         ("gold.txt", POINTER, "Git LFS pointer"),
         ("gold.txt", "<html>", "a web page, not SQL"),

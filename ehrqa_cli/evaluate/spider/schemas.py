@@ -35,6 +35,9 @@ class Schemas:
 
 def read_schemas(path: Path) -> Schemas:
     """Read a tables.json. Raises EvaluationError, which says at which database it is wrong."""
+    if not path.is_file():
+        kind = "is a folder, not a file" if path.is_dir() else "does not exist"
+        raise EvaluationError(f"{path} {kind}", _HINT)
     source = read_json(path)
     entries = source.content
     if not isinstance(entries, list) or not entries:

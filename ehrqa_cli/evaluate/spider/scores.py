@@ -21,7 +21,7 @@ Level = dict[str, Any]
 
 
 def score(records: Sequence[Record]) -> dict[str, Level]:
-    """By level, and ``all``: ``count``; ``execution`` (None where no question was run) of the
+    """By level, and ``all``: ``count``; ``execution`` (None where none of them was run) of the
     ``executed`` ones; ``exact``; ``partial`` by component. Shares from 0 to 1, 0 for no question.
     """
     return {
@@ -48,7 +48,7 @@ def _level(records: Sequence[Record]) -> Level:
     return {
         "count": len(records),
         "executed": len(run),
-        "execution": _share(run) if run else None,
+        "execution": _share(run) if run or not records else None,
         "exact": _share([r["correct"] for r in records]),
         "partial": {name: _partial([r["partial"][name] for r in records]) for name in COMPONENTS},
     }
