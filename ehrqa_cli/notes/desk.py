@@ -94,7 +94,7 @@ class NoteDesk:
                 key = (each.line.note_id, each.line.number)
                 if key not in known:
                     known.add(key)
-                    found.append(FoundLine(each.line, least, each.stance))
+                    found.append(FoundLine(each.line, least, each.stance, each.charttime))
         return found
 
     def answer(
