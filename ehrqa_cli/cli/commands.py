@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "notes": ("notes", "notes", "Import clinical notes and find lines in them."),
     "db": ("db", "db", "Import MIMIC-IV files, build the demo EHR, describe a database."),
     "models": ("models", "models", "List, pull and verify model files."),
+    "plugins": ("plugins", "plugins", "List plugins and check that they keep their contracts."),
     "eval": ("evaluation", "evaluation", "Measure ehrqa on a benchmark."),
     "doctor": ("doctor", "doctor", "Check the installation and say how to mend it."),
     "config": ("config", "config", "Show, write and check the settings and their profiles."),

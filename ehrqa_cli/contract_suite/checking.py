@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 
 Subject = TypeVar("Subject")
 Check = Callable[[Subject], None]
@@ -44,8 +44,9 @@ def demand(met: bool, otherwise: str) -> None:
 
 
 def refusal(error: EhrqaError) -> None:
-    """Demand that an error is one line with a next step."""
-    demand(bool(error.message.strip() and error.hint.strip()), f"an error without a hint: {error}")
+    """Demand that an error is one line with a next step, which the user who cancels has taken."""
+    hinted = bool(error.hint.strip()) or isinstance(error, Cancelled)
+    demand(bool(error.message.strip()) and hinted, f"an error without a hint: {error}")
     demand("\n" not in str(error), f"an error of several lines: {error.message[:80]!r}")
 
 

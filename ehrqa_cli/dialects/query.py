@@ -138,6 +138,8 @@ class Queries:
     # --- SELECT
 
     def _select(self, node: exp.Select, outer: Scope | None, named: bool) -> tuple[str, Columns]:
+        if not node.expressions:
+            raise Refused("the SELECT names no columns", _PLAIN)
         scope = Scope(outer)
         from_ = self._from(node, scope)
         scope.aliases = {

@@ -1,0 +1,140 @@
+"""SQLite's SQL written for DuckDB, as text: what it becomes, and what is refused.
+
+That it gives the same rows is the contract suite's to show, with a database.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ehrqa_cli.contracts.errors import DatabaseError, PluginError, Refused
+from ehrqa_cli.dialects import translate
+
+TYPES = {
+    "admissions": {
+        "row_id": "integer",
+        "admittime": "timestamp",
+        "dischtime": "text",
+        "insurance": "text",
+        "age": "integer",
+        "cost": "real",
+        "urgent": "boolean",
+    },
+    "patients": {"row_id": "integer", "gender": "text", "order": "integer"},
+}
+
+
+def written(sql: str) -> str:
+    return translate(sql, "duckdb", TYPES)
+
+
+def condition(sql: str) -> str:
+    """What follows WHERE."""
+    made = written(f"SELECT row_id FROM admissions WHERE {sql}")
+    return made.removeprefix("SELECT row_id FROM admissions WHERE ").removesuffix(" ORDER BY ALL")
+
+
+@pytest.mark.parametrize(
+    ("sqlite", "duckdb"),
+    [
+        ("datetime(admittime) >= '2100-01-01 00:00:00'",
+         "(admittime >= TIMESTAMP '2100-01-01 00:00:00')"),
+        ("datetime(dischtime) >= datetime('2100-12-31 23:59:00', '-1 month')",
+         "(TRY_CAST(dischtime AS TIMESTAMP) >= TIMESTAMP '2100-12-01 23:59:00')"),
+        ("strftime('%Y-%m', admittime) = '2100-12'",
+         "((admittime >= TIMESTAMP '2100-12-01 00:00:00' AND "
+         "admittime < TIMESTAMP '2101-01-01 00:00:00'))"),
+        ("admittime = dischtime",
+         "(STRFTIME(admittime, '%Y-%m-%d %H:%M:%S') = dischtime)"),
+        ("insurance LIKE 'm%'", "(insurance ILIKE 'm%')"),
+        ("insurance NOT LIKE 'm%'", "(NOT insurance ILIKE 'm%')"),
+        ("age / 2 = 10", "((age // NULLIF(2, 0)) = 10)"),
+        ("cost / 2 > 1.5", "((cost / NULLIF(2, 0)) > 1.5e0)"),
+        ("insurance = 5", "(insurance = CAST(5 AS VARCHAR))"),
+        ("age = '50'", "(age = 50.0e0)"),
+        ("urgent = 1", "(CAST(urgent AS INTEGER) = 1)"),
+        ("insurance = \"no column\"", "(insurance = 'no column')"),
+        ("age IS NOT 5", "(age IS DISTINCT FROM 5)"),
+        ("insurance COLLATE NOCASE = 'Medicare'", "(LOWER(insurance) = LOWER('Medicare'))"),
+    ],
+)  # fmt: skip
+def test_conditions(sqlite: str, duckdb: str) -> None:
+    assert condition(sqlite) == duckdb
+
+
+@pytest.mark.parametrize(
+    ("sqlite", "duckdb"),
+    [
+        ("SELECT COUNT(*) > 0 FROM patients",
+         'SELECT CAST((COUNT(*) > 0) AS INTEGER) AS "COUNT(*) > 0" FROM patients ORDER BY ALL'),
+        ("SELECT row_id FROM admissions ORDER BY age LIMIT 2",
+         "SELECT row_id FROM admissions ORDER BY age ASC NULLS FIRST, 1 LIMIT 2"),
+        ("SELECT row_id FROM admissions ORDER BY age DESC",
+         "SELECT row_id FROM admissions ORDER BY age DESC NULLS LAST"),
+        ("SELECT insurance, MAX(age) FROM admissions",
+         'SELECT ARG_MAX(insurance, age) AS insurance, MAX(age) AS "MAX(age)" FROM admissions'
+         " ORDER BY ALL"),
+        ("SELECT insurance, age FROM admissions GROUP BY insurance",
+         "SELECT insurance, FIRST(age) AS age FROM admissions GROUP BY insurance ORDER BY ALL"),
+        ('SELECT "order" FROM patients', 'SELECT "order" FROM patients ORDER BY ALL'),
+        ("SELECT strftime('%J','2100-12-31 23:59:00') - 1",
+         "SELECT (2488434.499305556e0 - 1) AS \"STRFTIME('%J', '2100-12-31 23:59:00') - 1\""
+         " ORDER BY ALL"),
+    ],
+)  # fmt: skip
+def test_statements(sqlite: str, duckdb: str) -> None:
+    assert written(sqlite) == duckdb
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('x')",
+        "SELECT * FROM main.patients",
+        "SELECT duckdb_settings()",
+        "SELECT load_extension('x')",
+        "SELECT 1; SELECT 2",
+        "DELETE FROM patients",
+        "SELECT datetime(admittime, 'weekday 1') FROM admissions",
+        "SELECT strftime('%Q', admittime) FROM admissions",
+        "SELECT datetime(5 + age) FROM admissions",
+        "SELECT SUM(age) OVER w FROM admissions WINDOW w AS (ORDER BY row_id)",
+        "SELECT row_id FROM admissions LIMIT age",
+        "SELECT x'00'",
+        "SELECT 1 & 2",
+        "SELECT",
+    ],
+)
+def test_what_has_no_equal_is_refused(sql: str) -> None:
+    with pytest.raises(Refused) as raised:
+        written(sql)
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM patients",
+        "SELECT p.x FROM patients AS p",
+        "SELECT 1 FROM nowhere",
+        "SELECT age FROM patients",
+        "SELECT row_id FROM patients GROUP BY 4",
+    ],
+)
+def test_names_that_are_not_there(sql: str) -> None:
+    with pytest.raises(DatabaseError):
+        written(sql)
+
+
+def test_sqlite_stays_as_it_is() -> None:
+    assert translate("SELECT  1 -- as it is", "sqlite", {}) == "SELECT  1 -- as it is"
+
+
+def test_an_unknown_dialect_is_a_plugin_error() -> None:
+    with pytest.raises(PluginError, match="oracle9"):
+        translate("SELECT 1", "oracle9", {})
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(Refused):
+        written("SELECT " + "(" * 3000 + "1" + ")" * 3000)
