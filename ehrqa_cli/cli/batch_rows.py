@@ -59,11 +59,12 @@ def _csv_line(cells: Sequence[str]) -> bytes:
 
 @dataclass(frozen=True)
 class Row:
-    """A row that was written: its bytes, and the id and the status in them."""
+    """A row that was written: its bytes, the id and the status in them, its cells in CSV."""
 
     raw: bytes
     id: Any
     status: str
+    cells: tuple[str, ...] | None = None
 
     def answers(self, item: Item, as_csv: bool) -> bool:
         """Has it the id of this question?"""
@@ -72,8 +73,8 @@ class Row:
     def answer_to(self, item: Item, as_csv: bool) -> bytes:
         """The same answer for another question of the same words."""
         if as_csv:
-            cells = next(csv.reader(self.raw.decode().splitlines(keepends=True)))
-            return _csv_line([_cell(item.id), item.text, *cells[2:]])
+            assert self.cells is not None
+            return _csv_line([_cell(item.id), item.text, *self.cells[2:]])
         record = json.loads(self.raw)
         return row_text({**record, "id": item.id, "question": item.text}, as_csv)
 
@@ -96,13 +97,16 @@ def read_row(file: BinaryIO, as_csv: bool) -> Row | None:
             taken.append(line)
             yield line.decode("utf-8", "replace")
 
-    csv.field_size_limit(1 << 30)
-    cells = next(csv.reader(lines()), None)
+    limit = csv.field_size_limit(1 << 30)  # the module's own, for all who read CSV
+    try:
+        cells = next(csv.reader(lines()), None)
+    finally:
+        csv.field_size_limit(limit)
     raw = b"".join(taken)
     if not raw.endswith(b"\n") or cells is None:
         return None
     whole = len(cells) == len(fields())
-    return Row(raw, cells[0], cells[fields().index("status")] if whole else "")
+    return Row(raw, cells[0], cells[fields().index("status")] if whole else "", tuple(cells))
 
 
 class Seen:
@@ -210,8 +214,8 @@ class Target:
         """Open OUT for writing at its end, or for new rows alone."""
         with self._told("write"):
             if self.path == STREAM:
-                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-                self._read = os.fdopen(os.dup(self._file.fileno()), "rb")
+                self._file = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115
+                self._read = open(self._file.name, "rb")  # noqa: SIM115
             else:
                 if self._regular and anew:
                     # First: an OUT without it would pass for a finished one.
