@@ -34,8 +34,9 @@ demo: $(DEMO)
 	@$(BIN)/ehrqa demo --db $(DEMO)
 
 test: setup
-	$(BIN)/ruff check ehrqa_cli tests
+	$(BIN)/ruff check ehrqa_cli tests plugins
 	$(BIN)/mypy --strict ehrqa_cli
+	$(BIN)/mypy --strict plugins/ehrqa-duckdb/ehrqa_duckdb
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q
 
