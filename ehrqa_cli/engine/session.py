@@ -400,7 +400,7 @@ def shipped_thresholds() -> Thresholds | None:
 
 
 def open_session(
-    db: Path,
+    db: Path | str,
     *,
     model: str | Text2Sql = "local",
     as_of: str | None = None,
@@ -421,6 +421,7 @@ def open_session(
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     Raises UsageError for a wrong time, goal or thresholds file.
     """
+    db = Path(db)
     if as_of is not None:
         as_of = check_time(as_of)
     again = partial(
