@@ -6,13 +6,14 @@ Each line of the pairs holds the question before, the follow-up, and the whole q
 stands for (or ``none``: it must not be completed). Judged by the logical form that the text-to-SQL
 model writes for either, values put in: the wording may differ, the meaning may not.
 ``--valid`` is EHRSQL's folder of a split: its questions are asked in turn, each after the one
-before, and none may change.
+before, in the file's order and then shuffled, and none may change.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -78,9 +79,11 @@ def pairs_report(session: Session, path: Path) -> None:
     print(f"{sum(counts.values())} follow-ups of {path.name}: {dict(counts)}")
 
 
-def standing_report(session: Session, folder: Path) -> None:
+def standing_report(session: Session, folder: Path, shuffled: bool) -> None:
     """Ask all questions of a split in turn; print those that changed."""
     data = json.loads((folder / "data.json").read_text(encoding="utf-8"))["data"]
+    if shuffled:
+        random.Random(7).shuffle(data)
     conversation = Conversation(session)
     changed = same = 0
     for item in data:
@@ -96,9 +99,8 @@ def standing_report(session: Session, folder: Path) -> None:
             else:
                 print(f"changed: {text}\n    {told} {alone}")
         asked_before(conversation, text)
-    print(
-        f"{len(data)} questions asked in turn: {changed} changed, {same} of them to the same form"
-    )
+    how = "shuffled" if shuffled else "in turn"
+    print(f"{len(data)} questions asked {how}: {changed} changed, {same} to the same form")
 
 
 def main() -> None:
@@ -112,7 +114,8 @@ def main() -> None:
         for path in options.pairs or [PAIRS]:
             pairs_report(session, path)
         if options.valid:
-            standing_report(session, options.valid)
+            for shuffled in (False, True):
+                standing_report(session, options.valid, shuffled)
 
 
 if __name__ == "__main__":
