@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FILE = "note_router/weights.json"
 BUCKETS = 1 << 15
-NOTE, MIDDLING = 0.5, 0.25  # from which a question is one for the notes; from which they are tried
+NOTE, MIDDLING = 0.5, 0.2  # from which a question is one for the notes; from which they are tried
 _SURE = 0.9  # a note question that the tables need not be asked after all
 _SAID = 0.99  # the question itself says that it is about a note
 _HINT = "restore it with `git checkout models`, or install the ehrqa_cli wheel again"
@@ -40,8 +40,9 @@ _MAY_BE_IN_NOTES = frozenset(
      "unused_word", "low_confidence", "execution_error", "empty_result"}
 )  # fmt: skip
 _LEFT_OUT = frozenset({"unused_value", "unused_word"})  # there was a query, and its risk tells
-_ID = re.compile(r"\b(?:patient|pt|subject)?\s*(?:id|number|no\.?)?\s*#?\d{4,}(?:'s)?")
-_NUMBERED = re.compile(r"\d{4,}")
+_ID = re.compile(
+    r"\b(?:patient|pt|subject)\s*(?:id|number|no\.?)?\s*#?\d+(?:'s)?(?!\w)|#?\b\d{5,}(?:'s)?(?!\w)"
+)
 _PERSON = re.compile(
     r"\b(?:he|him|his|she|her|hers|the (?:patient|pt|baby|child|infant|woman|man))\b"
 )
@@ -52,6 +53,11 @@ _MENTION = re.compile(
     r"|\b(?:according to|per|in|from|do|does|of|by)\s+(?:the|his|her|their|this|that|any|my|our)?"
     r"\s*(?:\w+'s\s+)?(?:last|latest|first|written|clinical)?\s*(?:notes?|summary)\b"
     r"|\bh&p\b|\bd/?c summary\b",
+    re.IGNORECASE,
+)
+
+_IMAGE = re.compile(
+    r"\b(?:cxrs?|(?:chest )?x-?\s?rays?|chest films?|radiographs?|stud(?:y|ies) #?\d+)\b",
     re.IGNORECASE,
 )
 
@@ -126,7 +132,8 @@ class NoteRouter:
         """
         if says_note(text):
             return _SAID
-        plain = masked(_without_patients(text, linked))
+        text = _without_patients(text, linked)
+        plain = masked(text)
         total = self.bias + self.scale * sum(
             self.words[b] - 256 * (self.words[b] > 127) for b in buckets(plain, text)
         )
@@ -152,6 +159,12 @@ def says_note(text: str) -> bool:
     return _MENTION.search(text) is not None
 
 
+def scope_by_words(text: str) -> Scope:
+    """What a question asks about that was declined before a logical form could tell: an image where
+    it names a chest X-ray or a study by its number, else tables."""
+    return Scope.IMAGE if _IMAGE.search(text) else Scope.TABLE
+
+
 def masked(text: str) -> str:
     """``text`` in lower case, each long number with its "patient" as just "patient"."""
     return " ".join(_ID.sub(" patient ", text.lower()).split())
@@ -160,7 +173,7 @@ def masked(text: str) -> str:
 def buckets(plain: str, text: str) -> set[int]:
     """The numbers of a question's features; ``plain`` is ``text`` as `masked` gives it."""
     words = ["0" if w[0].isdigit() else w for w in _WORD.findall(plain)]
-    who = "person" if _PERSON.search(plain) else "id" if _NUMBERED.search(text) else "none"
+    who = "person" if _PERSON.search(plain) else "id" if _ID.search(text.lower()) else "none"
     edged = ["^", *words, "$"]
     grams = [*words, *(f"{w[:5]}~" for w in words if len(w) > 5)]
     grams += [f"{a} {b}" for a, b in pairwise(edged)]

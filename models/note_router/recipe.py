@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ehrqa_cli.build.generate import generate
 from ehrqa_cli.build.vocabulary import read_vocabulary
-from ehrqa_cli.engine.note_route import BUCKETS, buckets, masked
+from ehrqa_cli.engine.note_route import BUCKETS, MIDDLING, buckets, masked
 from ehrqa_cli.notes.find.embed import Embedder
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +38,8 @@ BUILT = 7000
 STRENGTH = 0.3  # C of the regression
 MEANING = 4.0  # how much longer the sentence vector is made: the penalty then weighs it less
 OWN = 6.0  # weight of a question that was written and not made
-AGAIN = 0.5  # weight of a question taken a second time without its number
+AGAIN = 0.7  # weight of a question taken a second time without its number
+FEW = 2.0  # weight of a made question for the tables, of which there are few phrasings
 FOLDS = 5
 PERSONS = (
     ("he", "his", "him"),
@@ -95,7 +96,7 @@ class Phrasings:
     def examples(self) -> list[Example]:
         """EACH questions of each phrasing; those that came out alike once."""
         return [
-            Example(text, note, f"{kind} {k}", kind)
+            Example(text, note, f"{kind} {k}", kind, 1.0 if note else FEW)
             for note, kind in ((1, "made note questions"), (0, "made table questions"))
             for k, phrasing in enumerate(self.phrasings[note])
             for text in sorted({self.draw(phrasing) for _ in range(EACH)})
@@ -181,7 +182,7 @@ def left_out(x: Any, found: list[Example], rng: random.Random) -> dict[str, Any]
         name: {
             "questions": int((source == name).sum()),
             "right": round(float(((p >= 0.5) == y)[source == name].mean()), 4),
-            "from 0.25 on": round(float((p >= 0.25)[source == name].mean()), 4),
+            f"from {MIDDLING} on": round(float((p >= MIDDLING)[source == name].mean()), 4),
         }
         for name in dict.fromkeys(e.source for e in found)
     }

@@ -78,7 +78,9 @@ def _in_mg(text: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--patients", type=int, default=120)
-    parser.add_argument("--set", choices=("first", "held"), default="first", help="of wordings")
+    parser.add_argument(
+        "--set", choices=("first", "held", "third"), default="first", help="of wordings"
+    )
     parser.add_argument("--show", action="store_true", help="print what was not right")
     flags = parser.parse_args()
     table: Counter[tuple[str, str]] = Counter()
