@@ -19,6 +19,7 @@ from ehrqa_cli.engine.note_route import (
     choose,
     masked,
     says_note,
+    scope_by_words,
 )
 
 
@@ -151,3 +152,16 @@ def test_missing_and_broken_weights(tmp_path: Path):
 
 def test_provenance_names_the_weights(router: NoteRouter):
     assert len(router.provenance()["weights_sha256"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("Do you see a stent on study 54980582?", Scope.IMAGE),
+        ("How wide is the heart on the last chest X-ray of patient 10018081?", Scope.IMAGE),
+        ("What does a brain mri cost?", Scope.TABLE),
+        ("Which study drugs did she get?", Scope.TABLE),
+    ],
+)
+def test_the_scope_of_what_was_declined_before_a_form(text: str, scope: Scope):
+    assert scope_by_words(text) is scope
