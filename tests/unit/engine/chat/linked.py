@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.text2sql.linking import Linker
 
 HER, HIM = 10018081, 10014729
 
 
+@cache
 def linker() -> Linker:
     strings = {
         "lab": ("creatinine", "potassium", "sodium", "platelet count", "glucose"),
