@@ -11,7 +11,7 @@ from __future__ import annotations
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "ask": ("ask", "ask", "Answer one question about the EHR."),
     "chat": ("ehrqa_cli.tui.command", "chat", "Talk with the EHR in the terminal."),
-    "batch": ("batch", "batch", "Answer a file of questions (JSON Lines)."),
+    "batch": ("batch", "batch", "Answer a file of questions."),
     "calibrate": ("calibrate", "calibrate", "Choose on your own questions how sure to be."),
     "sql": ("sql", "sql", "Run a SELECT of your own, under the same guard and limits."),
     "neuralsql": ("neuralsql", "neuralsql", "Run a NeuralSQL query of your own."),
