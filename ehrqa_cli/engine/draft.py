@@ -16,7 +16,6 @@ from ehrqa_cli.contracts.types import (
     Query,
     Question,
     Result,
-    Scope,
     Status,
 )
 from ehrqa_cli.engine import confidence
@@ -25,7 +24,7 @@ from ehrqa_cli.engine.confidence import Reason, Thresholds
 from ehrqa_cli.engine.lexicon import Unused
 from ehrqa_cli.engine.mixed import Mixed, MixedAnswer
 from ehrqa_cli.engine.note_path import cited
-from ehrqa_cli.engine.note_route import Decision
+from ehrqa_cli.engine.note_route import Decision, scope_by_words
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.route import Route
@@ -206,7 +205,9 @@ def _common(draft: Draft) -> dict[str, Any]:
     """The fields that an answer has whatever became of it."""
     found = draft.route
     return {
-        "scope": found.scope if found else draft.session.scope or Scope.TABLE,
+        "scope": found.scope
+        if found
+        else draft.session.scope or scope_by_words(draft.question.text),
         "patient_scope": found.patient_scope if found else PatientScope.NONE,
         "logical_form": print_form(draft.bound) if draft.bound is not None else None,
         "description": draft.description,
