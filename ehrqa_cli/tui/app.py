@@ -73,6 +73,7 @@ class ChatApp(Listening):
 
     def on_query_pane_run(self, message: QueryPane.Run) -> None:
         """An edited query is run like a question."""
+        self.screen.set_focus(self.line)
         self._sent(message.neuralsql, edited=True)
         self.work.run(self._tickets, message.neuralsql)
 
@@ -105,7 +106,7 @@ class ChatApp(Listening):
         elif self._unanswered:
             self.stop_asking()
         self.screen_stack[0].remove_class("-evidence")
-        self.line.focus()
+        self.screen.set_focus(self.line)
 
     def stop_asking(self) -> None:
         """End the running question and all that wait; the line is free at once.
@@ -170,7 +171,7 @@ class ChatApp(Listening):
         pane = self.evidence.active_pane
         inside = [w for w in pane.query("*") if w.focusable] if pane is not None else []
         if inside:
-            inside[0].focus()
+            self.screen.set_focus(inside[0])
 
     def action_choose(self, by: int) -> None:
         """Look at the evidence of another answer."""

@@ -54,7 +54,8 @@ def _only_notes(db: Path) -> bool:
 def has_screen() -> bool:
     """Whether there is a terminal that can be drawn on."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    return all(stream.isatty() for stream in streams) and os.environ.get("TERM", "dumb") != "dumb"
+    term = os.environ.get("TERM") or ("dumb" if os.name == "posix" else "")
+    return all(stream.isatty() for stream in streams) and term != "dumb"
 
 
 def run(options: AnswerOptions, theme: str | None) -> int:
@@ -72,6 +73,8 @@ def run(options: AnswerOptions, theme: str | None) -> int:
     if theme is not None and theme not in BUILTIN_THEMES:
         hint = f"the themes are: {', '.join(sorted(BUILTIN_THEMES))}"
         raise UsageError(f"there is no theme {theme!r}", hint)
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)  # they would win over the real size, and not change with it
     tolerate_bytes()
     graphics.look()
     app = ChatApp(options, theme=theme, keys=check_keys(settings.keys))

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from ehrqa_cli.contracts.errors import EhrqaError, UsageError
+from ehrqa_cli.contracts.errors import EhrqaError
 
 
 class Desk:
@@ -38,5 +38,10 @@ class Desk:
             except EhrqaError as error:
                 self._on_fault(error)
             except Exception as error:  # a fault of ours must not end the conversation
-                what = f"unexpected {type(error).__name__}: {error}"
-                self._on_fault(UsageError(what, "this is a fault of ehrqa; the chat goes on"))
+                self._on_fault(fault_of_ours(error))
+
+
+def fault_of_ours(error: Exception) -> EhrqaError:
+    """An unexpected exception as one line; the screen is no place for a traceback."""
+    what = f"unexpected {type(error).__name__}: {error}"
+    return EhrqaError(what, "this is a fault of ehrqa; the chat goes on")

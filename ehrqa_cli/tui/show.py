@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ehrqa_cli.cli.output import safe
+from ehrqa_cli.contracts.types import Status
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import Turn
@@ -55,7 +56,8 @@ def summary_line(turn: Turn) -> str:
     kinds = [str(item.get("kind")) for item in answer.evidence]
     for kind, word in (("row", "row"), ("image", "finding"), ("note", "line of notes")):
         if number := kinds.count(kind):
-            parts.append(f"{_count(number, word)} cited")
+            done = "cited" if answer.status is Status.ANSWERED else "looked at"
+            parts.append(f"{_count(number, word)} {done}")
     if "total" in answer.timings:
         parts.append(f"{answer.timings['total']:.2f} s")
     return " · ".join(parts)

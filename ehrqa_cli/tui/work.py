@@ -13,6 +13,7 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.tui import messages as say
 from ehrqa_cli.tui.about import about
 from ehrqa_cli.tui.desk import Desk
+from ehrqa_cli.tui.desk import fault_of_ours as _ours
 
 if TYPE_CHECKING:
     from ehrqa_cli.cli.options import AnswerOptions
@@ -164,6 +165,8 @@ class Work:
             self._post(say.Opened(about(session), complete, self._past()))
         except EhrqaError as error:
             self._post(say.NotOpened(error, fatal))
+        except Exception as error:
+            self._post(say.NotOpened(_ours(error), fatal))
 
     def _past(self) -> tuple[str, ...]:
         if self._history is None:
@@ -188,6 +191,8 @@ class Work:
             talk = self._talk()
             self._look_for_database()
             put = talk.run_neuralsql if edited else talk.ask
+            if edited:  # which tells nothing itself
+                self._post(say.Happened(ticket, "execute", None))
             turn = put(text, lambda name, what: self._post(say.Happened(ticket, name, what)))
             self._post(say.Answered(ticket, turn))
         except Cancelled:
@@ -195,9 +200,7 @@ class Work:
         except EhrqaError as error:
             self._post(say.Ended(ticket, error))
         except Exception as error:
-            what = f"unexpected {type(error).__name__}: {error}"
-            fault = UsageError(what, "this is a fault of ehrqa; the chat goes on")
-            self._post(say.Ended(ticket, fault))
+            self._post(say.Ended(ticket, _ours(error)))
         finally:
             with self._lock:
                 self._running = None

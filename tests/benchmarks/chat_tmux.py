@@ -12,7 +12,9 @@ until what ran below has ended. It stops with an error where something expected 
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +39,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = args.work or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder / "state", ignore_errors=True)  # a history of its own
         database = make(folder)
         width, height = map(int, args.size.split("x"))
         with Terminal(folder, width, height) as terminal:
@@ -47,7 +50,7 @@ def main() -> int:
 def session(t: Terminal, database: Path, out: Path) -> None:
     """The whole conversation."""
     t.start("chat", "--db", str(database))
-    t.wait("ready")
+    t.wait("\n ready")
     t.keep(out, "01-start")
 
     t.type("what was the last creatinine value of patient 10000278?", "Enter")
@@ -63,24 +66,27 @@ def session(t: Terminal, database: Path, out: Path) -> None:
 
     t.type("what is the phone number of patient 10000278?", "Enter")
     t.wait("One key asks")
-    t.keep(out, "05-declined")
+    t.keep(out, "05-declined", drawn=True)
     t.press("1")
     t.wait("gender")
-    t.wait("ready")
+    t.wait("\n ready")
     t.keep(out, "06-offer-taken")
 
     t.type("does study 70000001 show cardiomegaly?", "Enter")
     t.wait("enlarged cardiac silhouette")
     t.press("F6")
     t.wait("Not for clinical use")
-    t.keep(out, "07-image-question")
+    t.keep(out, "07-image-question", drawn=True)
 
-    t.type("Which water pill dose did patient 501 leave on in March 2151?", "Enter")
+    t.press("Escape", "C-t", "C-u")
+    t.type("501", "Enter")
+    t.wait("Known only from notes")
+    t.press("Escape")
+    t.type("Why was the mineralocorticoid antagonist not begun in 2151?", "Enter")
     t.wait("lines of notes cited", "line of notes cited")
     t.press("F5")
     t.wait("discharge summary")
-    time.sleep(0.5)
-    t.keep(out, "08-note-question")
+    t.keep(out, "08-note-question", drawn=True)
 
     t.press("C-t", "C-u")
     t.type("10000278", "Enter")
@@ -92,6 +98,7 @@ def session(t: Terminal, database: Path, out: Path) -> None:
 
     t.press("C-s", "C-u")
     exported = database.with_name("exported.md")
+    exported.unlink(missing_ok=True)
     t.type(str(exported), "Enter")
     t.wait("Exported to")
     assert "creatinine" in exported.read_text(encoding="utf-8")
@@ -102,7 +109,7 @@ def session(t: Terminal, database: Path, out: Path) -> None:
     t.keep(out, "13-history")
     t.press("Escape")
     t.press("F1")
-    t.wait("[chat.keys]")
+    t.wait("Ask in your own words")
     t.keep(out, "14-help")
     t.press("Escape")
     t.press("C-q")
@@ -111,28 +118,28 @@ def session(t: Terminal, database: Path, out: Path) -> None:
 
 def ended(t: Terminal, out: Path) -> None:
     """End a slow query, through the editor, and a question while the model writes."""
-    t.press("F4")
-    t.press("C-a", "C-Home")
+    t.press("F4", "Tab", "C-Home")
     for _ in range(60):
         t.press("C-k")  # to the end of each line
     t.type(SLOW, "F9")
     t.wait("running the query")
     t.keep(out, "10-slow-query")
-    begun = time.perf_counter()
-    t.press("Escape")
-    t.wait("ending", "Ended by you", every=0.005)
-    free = time.perf_counter() - begun
-    t.wait("Ended by you", every=0.005)
-    print(
-        f"slow query: line free after {free:.3f} s, ended after {time.perf_counter() - begun:.3f}"
-    )
+    stopped(t, "a slow query runs")
     t.keep(out, "11-ended")
     t.type("how many patients had a heparin order this year?", "Enter")
     t.wait("writing", "Number", every=0.002)
+    stopped(t, "the model writes")
+
+
+def stopped(t: Terminal, what: str) -> None:
+    """Press Ctrl-C, and see how long the line and what runs below it take."""
     begun = time.perf_counter()
-    t.press("Escape")
-    t.wait("ready", every=0.005)
-    print(f"while the model writes: ended after {time.perf_counter() - begun:.3f}")
+    t.press("C-c")
+    t.wait("ending ...", "\n ready", every=0.005)
+    free = time.perf_counter() - begun
+    t.wait("\n ready", every=0.005)
+    ended = time.perf_counter() - begun
+    print(f"Ctrl-C while {what}: line free after {free:.3f} s, ended after {ended:.3f} s")
 
 
 class Terminal:
@@ -182,11 +189,19 @@ class Terminal:
             time.sleep(every)
         raise SystemExit(f"{' or '.join(any_of)!r} did not appear:\n{self.text()}")
 
-    def keep(self, out: Path, name: str) -> None:
-        """Keep the screen: as characters, and with its colours."""
+    def keep(self, out: Path, name: str, drawn: bool = False) -> None:
+        """Keep the screen as characters, and ``drawn`` with its colours too."""
         time.sleep(0.3)
         lines = [line.rstrip() for line in self.text().splitlines()]
         (out / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if drawn:
+            from rich.console import Console
+            from rich.text import Text
+
+            console = Console(record=True, width=self.size[0], file=io.StringIO())
+            coloured = self._tmux("capture-pane", "-p", "-e").stdout
+            console.print(Text.from_ansi(coloured), soft_wrap=True)
+            console.save_svg(str(out / f"{name}.svg"), title="ehrqa chat", unique_id=name)
 
     def _tmux(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["tmux", "-L", self.socket, *args]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _EMPTY = "An X-ray that an answer rests on appears here, with its findings."
 _MOST = 8  # findings shown
+_FINDINGS = 34  # columns for them beside the picture
 
 
 class ImagePane(Vertical):
@@ -35,6 +37,7 @@ class ImagePane(Vertical):
         super().__init__(Static(_EMPTY, classes="empty"))
         self._images: Sequence[tuple[ImageView, Grey | None]] = ()
         self._at = 0
+        self._beside = False
 
     def show(self, images: Sequence[tuple[ImageView, Grey | None]]) -> None:
         """Show the images of an answer."""
@@ -46,6 +49,15 @@ class ImagePane(Vertical):
         if self._images:
             self._at = (self._at + by) % len(self._images)
             self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the findings beside the picture or under it, where it gets larger."""
+        width, height = event.size.width, event.size.height
+        beside = min(width - _FINDINGS, 2 * (height - 2)) > min(width, 2 * (height - _MOST - 4))
+        if beside is not self._beside:
+            self._beside = beside
+            if self._images:
+                self._draw()
 
     def _draw(self) -> None:
         self.remove_children()
@@ -62,7 +74,12 @@ class ImagePane(Vertical):
         if picture is None and not view.problem:
             yield Static("There is no picture of it here, only labels.", classes="notice")
         findings = Static(_findings(view), markup=False, classes="part")
-        yield findings if picture is None else Horizontal(drawn(picture), findings)
+        if picture is None:
+            yield findings
+        elif self._beside:
+            yield Horizontal(drawn(picture), findings)
+        else:
+            yield from (drawn(picture), findings)
 
 
 def drawn(picture: Grey) -> Widget:

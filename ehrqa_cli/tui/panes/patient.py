@@ -17,7 +17,7 @@ _EMPTY = (
     "No patient is chosen. Ask about one by number, or press F7 again to choose one;"
     " their admissions, medications and last labs then appear here."
 )
-_NAME = 24
+_NAME = 16
 
 
 class PatientPane(VerticalScroll):
@@ -65,8 +65,8 @@ def page(patient: PatientSummary, as_of: str) -> Text:
 def _lab(lab: LabSeries) -> Text:
     out = text(f"{one_line(lab.name, _NAME):<{_NAME}} ")
     out.append(f"{sparkline(lab.values):>12} ")
-    out.append_text(text(f"{f'{lab.last:g} {lab.unit}':<14}", "bold"))
-    return out.append_text(text(f"  {lab.at[:16]}\n", "dim"))
+    out.append_text(text(f"{f'{lab.last:g} {lab.unit}':<13}", "bold"))
+    return out.append_text(text(f" {lab.at[:10]}\n", "dim"))
 
 
 def _heading(out: Text, what: str) -> None:
