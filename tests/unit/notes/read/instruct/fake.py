@@ -1,6 +1,6 @@
 """A model that says what it is told to, one token a word, digit or sign.
 
-It is scripted by a function from the question to (answer, line numbers, letter), and obeys masks as
+It is scripted by a function from the question to (answer, line numbers, option), and obeys masks as
 a real one does: its logits prefer the next token of the script and are level otherwise.
 """
 
@@ -87,9 +87,10 @@ class FakeLlama:
     def _logits(self) -> Any:
         asked, _, written = self.shown.rpartition("<|im_end|><|im_start|>")
         question = asked.rpartition("\nQuestion: ")[2]
-        answer, lines, letter = self.script(question.partition("\n")[0].partition("<")[0])
+        answer, lines, option = self.script(question.partition("\n")[0].partition("<")[0])
         if "\nOptions:\n" in question:
-            wanted = f"Answer:{letter}"
+            letters = re.findall(r"^([A-Z])\. (.*)$", question.partition("<")[0], re.M)
+            wanted = "Answer: " + next(k for k, text in letters if option in text)
         else:
             wanted = f"Answer:{answer}\nLines: [{', '.join(map(str, lines))}]"
         if "\nLines: [" in written:  # whatever was said before

@@ -24,12 +24,12 @@ WHY = "Why was ibuprofen stopped?"
 
 def script(question: str) -> tuple[str, list[int], str]:
     if "pantoprazole" in question:
-        return " 40 mg PO BID", [9], " A"
+        return " 40 mg PO BID", [9], "40 mg"
     if "ibuprofen" in question:
-        return " a gastric ulcer", [3, 4], " B"
+        return " a gastric ulcer", [3, 4], "ulcer"
     if "tacrolimus" in question:
-        return " not stated", [1], " D"
-    return " 77 mg of melatonin", [99999], " C"
+        return " not stated", [1], "Not stated"
+    return " 77 mg of melatonin", [99999], "melatonin"
 
 
 def quoted(desk: NoteDesk, spans: object) -> list[str]:
@@ -154,7 +154,7 @@ def test_what_a_note_says_to_the_reader_is_not_shown(make: Make) -> None:
 
 def test_a_model_that_obeys_a_note_is_not_believed(make: Make) -> None:
     # Worded as a plain statement, so it is shown; what it leads to must stand in the lines.
-    desk, _ = make(lambda _: (" 900 mg", [5], " A"), "He takes his pills as he was told.")
+    desk, _ = make(lambda _: (" 900 mg", [5], "900"), "He takes his pills as he was told.")
     assert desk.answer(DOSE, 7).text is None
 
 
