@@ -16,6 +16,7 @@ DATABASE = "ehrqa.database"
 TEXT2SQL = "ehrqa.text2sql"
 VQA = "ehrqa.vqa"
 NOTE_READER = "ehrqa.note_reader"
+JUDGE = "ehrqa.judge"
 
 
 def names(group: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ehrqa_cli.contract_suite.checking import Check, demand, plain_text
-from ehrqa_cli.evaluate.judge import Asked, Judge
+from ehrqa_cli.contracts.judging import Asked, Judge
 
 
 def make(plugin: type[Judge], folder: Path) -> Judge:

@@ -13,9 +13,9 @@ from typing import Any
 from ehrqa_cli import registry
 from ehrqa_cli.contract_suite import database, judge, note_reader, text2sql, vqa
 from ehrqa_cli.contract_suite.checking import Check, Outcome, State, run
+from ehrqa_cli.contracts import judging
 from ehrqa_cli.contracts import plugins as contracts
 from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.evaluate import judge as judging
 
 _LOADS = "It loads and can be made"
 
@@ -34,7 +34,7 @@ GROUPS: dict[str, Group] = {
     registry.TEXT2SQL: Group(contracts.Text2Sql, text2sql.CHECKS, text2sql.make),
     registry.VQA: Group(contracts.SceneGraphSource, vqa.CHECKS, vqa.make),
     registry.NOTE_READER: Group(contracts.NoteReader, note_reader.CHECKS, note_reader.make),
-    judging.GROUP: Group(judging.Judge, judge.CHECKS, judge.make),
+    registry.JUDGE: Group(judging.Judge, judge.CHECKS, judge.make),
 }
 
 

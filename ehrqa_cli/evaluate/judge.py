@@ -1,13 +1,9 @@
-"""Does this answer mean that one? Judges of free text, asked several times (group ``ehrqa.judge``).
-
-The contract stands here until third parties need it without the benchmarks.
-"""
+"""Does this answer mean that one? Judges of free text, asked several times."""
 
 from __future__ import annotations
 
 import hashlib
 import statistics
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,62 +12,14 @@ from typing import ClassVar
 from ehrqa_cli import registry
 from ehrqa_cli.chat import Gguf, Transcript, Writer
 from ehrqa_cli.contracts.errors import ModelError, PluginError
-from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.contracts.judging import Asked, Judge, prompt, verdict
 from ehrqa_cli.evaluate.wording import exact, token_f1
 from ehrqa_cli.llama import Llama
 
-GROUP = "ehrqa.judge"
 TIMES = 5
 LOCAL = "qwen2.5-coder-1.5b"  # the judge called "local"
 _CONTEXT, _THREADS = 4096, 2
 _SAID = 4  # tokens of a verdict
-
-# Kweon et al. 2024 (arXiv:2402.16040), appendix A.3, word for word; only the line breaks are ours.
-PROMPT = """\
-Your task is to evaluate the provided model output by determining whether it matches the correct \
-answer from the multiple-choice options provided. The model output is correct and should be met \
-with a "yes" if it accurately reflects the content of the correct answer choice, not necessarily \
-its exact wording. If the content of the model output aligns with the correct answer choice, \
-despite any additional details or varied phrasing, you are to respond "yes". Should the model \
-output diverge in meaning or substance from the correct answer—whether by selecting an \
-alternative choice or providing a response not aligning with any provided options—a response of \
-"no" is necessary.
-Model Output: {output}
-Answer Choices: {choices}
-Correct Answer: {answer}
-With the given information, do you conclude that the model output substantively matches the \
-correct answer provided? Respond solely with "yes" or "no"
-"""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a judge is told: the question, the right answer and the given one, and on what they
-    rest. ``choices`` by letter, where there are any."""
-
-    question: str
-    gold: str
-    predicted: str
-    notes: tuple[Note, ...] = ()
-    choices: Mapping[str, str] | None = None
-
-
-class Judge(ABC):
-    """Says how far an answer means the gold one (group ``ehrqa.judge``)."""
-
-    name: ClassVar[str]
-    steady: ClassVar[bool] = False  # the same verdict always: once is enough
-
-    @abstractmethod
-    def judge(self, asked: Asked) -> float:
-        """1 for the same meaning, 0 for another; a graded judge may say something between.
-
-        Raises ModelError.
-        """
-
-    @abstractmethod
-    def provenance(self) -> Mapping[str, str]:
-        """Model, hash and prompt, enough to repeat the verdict."""
 
 
 class ExactJudge(Judge):
@@ -101,11 +49,7 @@ class F1Judge(Judge):
 
 
 class PromptJudge(Judge):
-    """A model that is given the paper's prompt; ``complete`` returns what it writes.
-
-    Whatever does not begin with yes counts as no, as the prompt allows nothing else. Without
-    choices the gold answer is the only one listed.
-    """
+    """A model that is given the paper's prompt; ``complete`` returns what it writes."""
 
     name: ClassVar[str] = "prompt"
 
@@ -114,13 +58,7 @@ class PromptJudge(Judge):
         self._model = dict(model)
 
     def judge(self, asked: Asked) -> float:
-        choices = asked.choices or {}
-        listed = "\n".join(f"{letter}: {text}" for letter, text in choices.items()) or asked.gold
-        # Filled in one step: braces in an answer or a note are text, never a place to fill.
-        reply = self._complete(
-            PROMPT.format(output=asked.predicted, choices=listed, answer=asked.gold)
-        )
-        return float(reply.strip().strip("\"'*. ").lower().startswith("yes"))
+        return verdict(self._complete(prompt(asked)))
 
     def provenance(self) -> Mapping[str, str]:
         return {"judge": self.name, **self._model}
@@ -178,10 +116,10 @@ def open_judge(name: str) -> Judge:
     kind, _, model = name.partition(":")
     if kind == LocalJudge.name:
         return LocalJudge.open(model)
-    if name not in registry.names(GROUP):
-        known = ", ".join([*OWN, "local[:MODEL]", *registry.names(GROUP)])
+    if name not in registry.names(registry.JUDGE):
+        known = ", ".join([*OWN, "local[:MODEL]", *registry.names(registry.JUDGE)])
         raise PluginError(f"no judge is called '{name}'", f"there are: {known}")
-    return registry.load(GROUP, name, Judge)()  # type: ignore[type-abstract]
+    return registry.load(registry.JUDGE, name, Judge)()  # type: ignore[type-abstract]
 
 
 def verdicts(judge: Judge, asked: Asked, times: int = TIMES) -> list[float]:

@@ -1,8 +1,8 @@
 """What a model is given: the prompts that made the questions, and those that ask them.
 
 Kweon et al. 2024 (arXiv:2402.16040), appendix A: A.1 and A.2 are printed there and stand here word
-for word but for their line breaks; A.3 is the judge's (evaluate/judge.py). The prompts by which the
-measured models were asked are not printed. ``ask`` puts the same marks around the notes, the
+for word but for their line breaks; A.3 is the judge's (contracts/judging.py). The prompts by which
+the measured models were asked are not printed. ``ask`` puts the same marks around the notes, the
 question and, for multiple choice, the five options.
 """
 

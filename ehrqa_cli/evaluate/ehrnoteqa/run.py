@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
+from ehrqa_cli.contracts.judging import Judge
 from ehrqa_cli.evaluate.abstention.tables import Table
 from ehrqa_cli.evaluate.ehrnoteqa.load import NoteQuestion, NoteSet, count_by_level, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import FORMATS, MULTI_CHOICE, record_of
@@ -24,7 +25,7 @@ from ehrqa_cli.evaluate.ehrnoteqa.tables import (
 )
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
-from ehrqa_cli.evaluate.judge import TIMES, Judge
+from ehrqa_cli.evaluate.judge import TIMES
 from ehrqa_cli.evaluate.note_answers import GivenAnswer, NoteSystem, read_answers
 from ehrqa_cli.evaluate.sample import every_nth
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ehrqa_cli.contracts.judging import Asked, Judge
 from ehrqa_cli.contracts.notes import Note, NoteSpan
 from ehrqa_cli.evaluate.ehrnoteqa.load import Gold, NoteQuestion
-from ehrqa_cli.evaluate.judge import Asked, Judge, verdicts
+from ehrqa_cli.evaluate.judge import verdicts
 from ehrqa_cli.evaluate.note_answers import GivenAnswer, fault_of
 from ehrqa_cli.evaluate.wording import exact, meant_option, token_f1
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ehrqa_cli.contracts.errors import PluginError
-from ehrqa_cli.evaluate.judge import Asked, PromptJudge, open_judge, verdicts
+from ehrqa_cli.contracts.judging import Asked
+from ehrqa_cli.evaluate.judge import PromptJudge, open_judge, verdicts
 from ehrqa_cli.evaluate.wording import exact, meant_option, token_f1
 
 CHOICES = {"A": "A kidney mass", "B": "Colace 100 mg", "C": "Lasix 40 mg", "D": "None"}

@@ -11,7 +11,8 @@ import pytest
 
 from ehrqa_cli.chat import Gguf
 from ehrqa_cli.contracts.errors import ModelError
-from ehrqa_cli.evaluate.judge import Asked, LocalJudge, open_judge, verdicts
+from ehrqa_cli.contracts.judging import Asked
+from ehrqa_cli.evaluate.judge import LocalJudge, open_judge, verdicts
 from ehrqa_cli.llama import Frame
 
 WORDS = {10: "Yes", 11: " no", 12: "."}
