@@ -257,6 +257,7 @@ def _provenance(draft: Draft) -> dict[str, Any]:
         # A damaged file is what a failed answer reports; its provenance must not fail again.
         with contextlib.suppress(EhrqaError):
             out["database"] = session.database.fingerprint()
+            out["versions"] = {**session.versions, **session.database.versions()}
     if "thresholds" in opened and (draft.query is not None or not notes_read):
         out["thresholds"] = {"from": session.thresholds_from, **draft.thresholds.told()}
     return out
