@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -90,7 +91,7 @@ def _batch(
     if flags["timings"]:
         run.times = stack.enter_context(_open_timings(flags["timings"], anew))
     run.advance = stack.enter_context(diagnostics.progress("rate"))
-    run.total = reading.count(source)
+    run.total = reading.count(source) if sys.stderr.isatty() else None
     try:
         for answer in answers:
             run.take(answer)
