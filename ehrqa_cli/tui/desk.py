@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 
 
 class Desk:
@@ -16,23 +16,48 @@ class Desk:
     that is still being read from the disk.
     """
 
-    def __init__(self, on_fault: Callable[[EhrqaError], None]) -> None:
+    def __init__(
+        self,
+        on_fault: Callable[[EhrqaError], None],
+        idle: Callable[[], None] = lambda: None,
+        hurry: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``idle`` is called when there is nothing to do, ``hurry`` to end it when there is."""
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._on_fault = on_fault
+        self._on_fault, self._idle, self._hurry = on_fault, idle, hurry
         self._thread = threading.Thread(target=self._work, name="chat", daemon=True)
         self._thread.start()
 
     def put(self, job: Callable[[], None]) -> None:
         """Do ``job`` when those before it are done."""
         self._jobs.put(job)
+        self._hurry()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something waits to be done."""
+        return not self._jobs.empty()
 
     def close(self, seconds: float) -> None:
         """Take no more jobs; wait at most so long for the running one."""
         self._jobs.put(None)
+        self._hurry()
         self._thread.join(seconds)
 
+    def _next(self) -> Callable[[], None] | None:
+        if not self.busy:
+            try:
+                self._idle()
+            except Cancelled:
+                pass  # there is something to do
+            except EhrqaError as error:
+                self._on_fault(error)
+            except Exception as error:
+                self._on_fault(fault_of_ours(error))
+        return self._jobs.get()
+
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             try:
                 job()
             except EhrqaError as error:

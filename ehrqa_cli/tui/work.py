@@ -12,6 +12,7 @@ from textual.message import Message
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.tui import messages as say
 from ehrqa_cli.tui.about import about
+from ehrqa_cli.tui.ahead import Ahead
 from ehrqa_cli.tui.desk import Desk
 from ehrqa_cli.tui.desk import fault_of_ours as _ours
 
@@ -35,7 +36,13 @@ class Work:
         self._dropped: set[int] = set()
         self._lock = threading.Lock()
         self._gone = False
-        self.desk = Desk(lambda error: post(say.Said(_told(error), bad=True)))
+        self._warm = False
+        self._ahead = Ahead(post, lambda: self.desk.busy)
+        self.desk = Desk(
+            lambda error: post(say.Said(_told(error), bad=True)),
+            idle=lambda: self._ahead.read(self._conversation if self._warm else None),
+            hurry=self._ahead.stop,
+        )
 
     def open(self) -> None:
         """Open the database, then the models."""
@@ -162,6 +169,7 @@ class Work:
             complete = Completer.of(session).complete
             self._post(say.Opening("loading the models"))
             session.warm()
+            self._warm = True
             self._post(say.Opened(about(session), complete, self._past()))
         except EhrqaError as error:
             self._post(say.NotOpened(error, fatal))

@@ -1,6 +1,6 @@
 """`ehrqa chat` in a real terminal (tmux), by script; what was on the screen is kept.
 
-    python tests/benchmarks/chat_tmux.py --out docs/chat [--size 100x30]
+    python tests/benchmarks/chat_tmux.py --out docs/chat [--size 120x36] [--reader FILE.gguf]
 
 Everything asked about is made up: the demo EHR, the notes of tests/benchmarks/notes_own, and X-rays
 drawn by chat_film.py. It asks a table, an image and a note question and a follow-up, asks what is
@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/chat"))
     parser.add_argument("--size", default="120x36")
     parser.add_argument("--work", type=Path, help="keep what is made here")
+    parser.add_argument("--reader", help="also end a question while this GGUF file reads notes")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
@@ -44,6 +45,9 @@ def main() -> int:
         width, height = map(int, args.size.split("x"))
         with Terminal(folder, width, height) as terminal:
             session(terminal, database, args.out)
+        if args.reader:
+            with Terminal(folder, width, height) as terminal:
+                reading(terminal, database, args.reader)
     return 0
 
 
@@ -129,6 +133,16 @@ def ended(t: Terminal, out: Path) -> None:
     t.type("how many patients had a heparin order this year?", "Enter")
     t.wait("writing", "Number", every=0.002)
     stopped(t, "the model writes")
+
+
+def reading(t: Terminal, database: Path, reader: str) -> None:
+    """End a question while an instruction model reads a patient's notes."""
+    t.start("chat", "--db", str(database), "--patient", "501", "--reader", reader)
+    t.wait("\n ready")
+    t.type("Which joint swelled up with gout?", "Enter")
+    t.wait("reading the notes")
+    time.sleep(2)
+    stopped(t, "a GGUF reader reads its prompt")
 
 
 def stopped(t: Terminal, what: str) -> None:

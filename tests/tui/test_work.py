@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual.message import Message
 
+from ehrqa_cli.contracts.errors import Cancelled
 from ehrqa_cli.contracts.types import Status
 from ehrqa_cli.tui import messages as say
 from ehrqa_cli.tui.work import Work
@@ -190,3 +191,37 @@ def test_a_fault_of_ours_is_told_and_the_next_question_is_answered(
     assert "unexpected ValueError: oops" in ears.until(say.Ended).error.message
     work.ask(2, "how many patients are there?")
     assert ears.until(say.Answered).ticket == 2
+
+
+class Slow:
+    """The notes of one patient, with a reader that reads them until it is ended."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def read_ahead(self, patient_id: int, on_read: Any) -> bool:
+        on_read(128, 1024)
+        self.begun.set()
+        if not self.ended.wait(20):
+            raise AssertionError("nobody ended it")
+        raise Cancelled("cancelled", "")
+
+    def cancel(self) -> None:
+        self.ended.set()
+
+    def close(self) -> None:
+        pass
+
+
+def test_notes_are_read_ahead_until_there_is_something_to_do(work: Work, ears: Ears) -> None:
+    ears.until(say.Opened)
+    assert work._conversation is not None
+    notes = work._conversation.session.__dict__["notes"] = Slow()
+    work.set_patient(101)
+    assert notes.begun.wait(20)
+    while "reading the notes of patient 101, 12%" not in ears.until(say.Opening).what:
+        pass
+    begun = time.perf_counter()
+    work.search("")
+    ears.until(say.Listed)
+    assert notes.ended.is_set() and time.perf_counter() - begun < 5
