@@ -115,3 +115,12 @@ SELECT COUNT(*) FROM patients, admissions WHERE patients.subject_id = admissions
 SELECT x.n FROM ( SELECT COUNT(*) AS n FROM patients UNION ALL SELECT COUNT(*) FROM admissions ) AS x WHERE x.n > 0;
 SELECT * FROM ( SELECT 1 AS a, 'x' AS b ) AS q;
 SELECT ( SELECT age FROM admissions ORDER BY age DESC, row_id LIMIT 1 ) AS oldest;
+
+-- # beginnings of years, months and days
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of year') = datetime('2100-12-31 23:59:00','start of year','-0 year');
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') <= '2100-05-01 00:00:00';
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') > '2100-05-07 00:00:00';
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') = '2100-05-07 00:00:00';
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of day') = datetime('2100-05-07 10:00:00','start of day');
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') <> '2100-05-01 00:00:00' AND strftime('%Y-%m',admittime) < '2100-08-01 00:00:00';
+SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') = '2100-05';

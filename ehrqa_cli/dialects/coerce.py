@@ -160,6 +160,8 @@ class Coercions:
         """``strftime('%Y-%m', t) = '2100-12'`` as a range of t, which a database can prune by."""
         if left.prefix is None or not isinstance(right.literal, str) or right.kind not in TEXTS:
             return None
+        if (left.kind == Kind.TIMESTAMP) != bool(times.ISO.fullmatch(right.literal)):
+            return None
         span = times.span_of(left.prefix, right.literal, self.target)
         if span is None:
             return None

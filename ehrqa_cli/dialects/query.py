@@ -37,8 +37,30 @@ class Queries:
         sql, columns = self.write(tree, None, named=True)
         if tree.args.get("order") is None and tree.args.get("limit") is None:
             # A database with several threads gives rows as they come; two runs must be the same.
-            return f"{sql} ORDER BY {self.target.order_all(len(columns.kinds))}"
+            ranks = self._ranks(tree)
+            count = len(columns.kinds)
+            every = ", ".join(map(str, range(1, count + 1))) if ranks else ""
+            terms = [*ranks, every or self.target.order_all(count)]
+            return f"{sql} ORDER BY {', '.join(terms)}"
         return sql
+
+    def _ranks(self, tree: exp.Expr) -> list[str]:
+        """The ranks that a query selects by: SQLite gives its rows by them, first ones first."""
+        source = tree.args["from_"].this if tree.args.get("from_") else None
+        if not isinstance(tree, exp.Select) or not isinstance(source, exp.Subquery):
+            return []
+        if not source.alias or tree.args.get("group") or tree.args.get("distinct"):
+            return []
+        if aggregates_in([part.unalias() for part in tree.expressions]):
+            return []
+        alias = self.target.identifier(source.alias)
+        return [
+            f"{alias}.{self.target.identifier(part.alias)}"
+            for part in source.this.args.get("expressions") or []
+            if isinstance(part, exp.Alias)
+            and isinstance(part.this, exp.Window)
+            and isinstance(part.this.this, exp.Rank | exp.DenseRank | exp.RowNumber)
+        ]
 
     def write(
         self, node: exp.Expr, outer: Scope | None, named: bool = False

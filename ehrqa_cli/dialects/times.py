@@ -25,6 +25,9 @@ _SECONDS = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 # The formats that are the beginning of a time, and its smallest unit: a range can stand for them.
 _BEGINNINGS = {"%Y": "year", "%Y-%m": "month", "%Y-%m-%d": "day"}
 
+_RESTS = {"year": "-01-01", "month": "-01", "day": ""}
+_AT = {unit: f"start of {unit}" for unit in _RESTS}
+
 
 def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     """A call of one of NAMES. Raises Refused for what has no equal in the target."""
@@ -38,7 +41,9 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     for modifier in rest[1:]:
         time, first_day = _modified(time, first_day, modifier, target)
     if name == "datetime":
-        return Typed(time, Kind.TIMESTAMP)
+        start = _START.fullmatch(str(rest[1].literal)) if len(rest) == 2 else None
+        within = (moment(rest[0], target), start[1].lower()) if start else None
+        return Typed(time, Kind.TIMESTAMP, prefix=within)
     if name == "julianday" or form == "%J":
         days = target.julian(time)
         # strftime writes 16 digits, 9 of them after the point
@@ -64,10 +69,12 @@ def moment(value: Typed, target: Target) -> str:
 
 
 def span_of(prefix: tuple[str, str], text: str, target: Target) -> tuple[str, str] | None:
-    """The first moment that a beginning such as '2100-12' names, and the first after it."""
+    """The first moment that a beginning such as '2100-12' names, and the first after it; of a
+    whole time, where it is such a first moment."""
     unit = prefix[1]
-    start = text + {"year": "-01-01", "month": "-01", "day": ""}[unit] + " 00:00:00"
-    if not ISO.fullmatch(start):
+    whole = ISO.fullmatch(text) is not None  # what is compared is the start itself, a time
+    start = text if whole else text + _RESTS[unit] + " 00:00:00"
+    if not ISO.fullmatch(start) or (whole and _evaluate("datetime", (text, _AT[unit])) != text):
         return None
     first, after = _evaluate("datetime", (start,)), _evaluate("datetime", (start, f"+1 {unit}"))
     if first != start or not isinstance(after, str):

@@ -80,6 +80,16 @@ class Translated(Database):
         """The backend's."""
         return self.backend.fingerprint()
 
+    def versions(self) -> Mapping[str, str]:
+        """The backend's."""
+        return self.backend.versions()
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """What the importer wrote about the data, where the backend tells."""
+        told: Mapping[str, str] = getattr(self.backend, "meta", {})
+        return told
+
     def default_as_of(self) -> str:
         """What the backend says, else 23:59:00 on 31 December of the year of the last event."""
         if self._as_of is None:

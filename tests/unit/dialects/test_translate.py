@@ -44,6 +44,11 @@ def condition(sql: str) -> str:
         ("strftime('%Y-%m', admittime) = '2100-12'",
          "((admittime >= TIMESTAMP '2100-12-01 00:00:00' AND "
          "admittime < TIMESTAMP '2101-01-01 00:00:00'))"),
+        ("datetime(admittime, 'start of year') = datetime('2100-06-07', 'start of year')",
+         "((admittime >= TIMESTAMP '2100-01-01 00:00:00' AND "
+         "admittime < TIMESTAMP '2101-01-01 00:00:00'))"),
+        ("datetime(admittime, 'start of year') = '2100-06-07 00:00:00'",
+         "(CAST(DATE_TRUNC('year', admittime) AS TIMESTAMP) = TIMESTAMP '2100-06-07 00:00:00')"),
         ("admittime = dischtime",
          "(STRFTIME(admittime, '%Y-%m-%d %H:%M:%S') = dischtime)"),
         ("insurance LIKE 'm%'", "(insurance ILIKE 'm%')"),
