@@ -16,6 +16,10 @@ from ehrqa_cli.contracts.errors import DatabaseError
 
 _PARQUET = ".parquet"
 _CSV = (".csv", ".csv.gz")
+# Columns of EHRSQL and MIMIC that are text even where every value looks like a number.
+_ALWAYS_TEXT = frozenset(
+    {"abbreviation", "dose_unit_rx", "dose_val_rx", "drug", "icd_code", "image_id", "label"}
+)
 _WHOLE = "^-?(0|[1-9][0-9]{0,17})$"
 _NUMBER = "^-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 _CODE = "^-?0[0-9]"
@@ -100,6 +104,8 @@ def _csv_types(listed: str, connection: duckdb.DuckDBPyConnection) -> dict[str, 
     out: dict[str, str] = {}
     for i, name in enumerate(names):
         whole, number, time = found[3 * i : 3 * i + 3]
+        if name.lower() in _ALWAYS_TEXT:
+            whole = number = time = False
         out[name] = (
             "BIGINT" if whole else "DOUBLE" if number else "TIMESTAMP" if time else "VARCHAR"
         )
