@@ -82,6 +82,9 @@ class DuckDb(Target):
     def julian(self, time: str) -> str:
         return f"((EPOCH_MS({time}) + {_EPOCH}) / 86400000e0)"
 
+    def julian_written(self, time: str) -> str:
+        return f"CAST(PRINTF('%.9f', {self.julian(time)}) AS DOUBLE)"
+
     def epoch(self, time: str) -> str:
         return f"(EPOCH_MS({time}) // 1000)"
 

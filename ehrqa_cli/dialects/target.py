@@ -110,6 +110,12 @@ class Target(ABC):
         """Days since noon of 24 November 4714 BC in Greenwich, as a real number."""
 
     @abstractmethod
+    def julian_written(self, time: str) -> str:
+        """``julian`` as strftime('%J') writes it, with 9 digits after the point, read back as a
+        number. Rounding a real number to 9 digits is not the same: it is wrong in the last one of
+        every fourth time."""
+
+    @abstractmethod
     def epoch(self, time: str) -> str:
         """Seconds since 1970, as an integer."""
 

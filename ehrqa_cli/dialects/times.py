@@ -45,9 +45,9 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
         within = (moment(rest[0], target), start[1].lower()) if start else None
         return Typed(time, Kind.TIMESTAMP, prefix=within)
     if name == "julianday" or form == "%J":
-        days = target.julian(time)
-        # strftime writes 16 digits, 9 of them after the point
-        return Typed(f"ROUND({days}, 9)", Kind.JULIAN) if form == "%J" else Typed(days, Kind.REAL)
+        if form == "%J":
+            return Typed(target.julian_written(time), Kind.JULIAN)
+        return Typed(target.julian(time), Kind.REAL)
     if name == "unixepoch":
         return Typed(target.epoch(time), Kind.INTEGER)
     if not _KNOWN.fullmatch(form):
