@@ -46,8 +46,12 @@ SETS = (OWN, OWN / "reading", OWN / "stays")
 NONE = Weights({}, {}, {}, {}, {"null": 0.0, "null_choice": 0.0})
 DECAY = {"line": 0.02, "option": 0.03, "null": 0.015, "null_choice": 0.015}
 FOLDS = 5
+LIKELIER = 0.5  # an option that is less likely borne out than not is never told
 LINE_TOLD = 0.3  # how much finding the right line counts against finding the right option
 MADE_UP = 0.05  # how much an unanswerable question that was made counts against a written one
+# What tells of an option by itself takes up the habits of whoever wrote the options (the right one
+# is longer, say); it is fitted, so that nothing else takes them up, and then left out.
+HABITS = ("words", "like the question", "negative", "negative, other", "covers anywhere")
 Pool = dict[tuple[str, bool], list[FoundLine]]
 
 
@@ -60,6 +64,7 @@ class Case:
     gold: set[tuple[str, int]]
     answerable: bool
     weight: float = 1.0
+    mixed: bool = False  # its wrong options are right ones of other questions
     evidence: Evidence | None = None
     pairs: Pairs | None = None
     supports: list[options.Support] | None = None
@@ -112,6 +117,8 @@ def cases(desk: NoteDesk, rows: list[dict[str, Any]], texts: dict[str, str]) -> 
         lines = without_addressed(question, desk.lines(question, patient, choices))
         gold = gold_lines(row, lines, texts)
         found.append(Case(row, lines, gold, bool(row["answerable"])))
+        if choices and row["answerable"]:
+            found.append(Case(mixed(row, rows, drawn), lines, gold, True, mixed=True))
         if gold:
             rest = [x for x in lines if (x.line.note_id, x.line.number) not in gold]
             found.append(Case(row, rest, set(), False, MADE_UP))
@@ -120,6 +127,34 @@ def cases(desk: NoteDesk, rows: list[dict[str, Any]], texts: dict[str, str]) -> 
         other = drawn.choice([p for p in patients if p != patient])
         found.append(Case(row, desk.lines(question, other, choices), set(), False, MADE_UP))
     return found
+
+
+def mixed(row: dict[str, Any], rows: list[dict[str, Any]], drawn: random.Random) -> dict[str, Any]:
+    """``row`` with wrong options that are the right ones of other questions on the same patient.
+
+    Those like the right one are taken: with numbers or without, of about its length.
+    """
+    own = row["choices"][row["answer"]]
+    others = {
+        each["choices"][each["answer"]]
+        for each in rows
+        if each["patient_id"] == row["patient_id"]
+        and each.get("answer")
+        and each["id"] != row["id"]
+    }
+    others.discard(own)
+
+    def unlike(other: str) -> tuple[bool, int, str]:
+        numeric = any(c.isdigit() for c in own) != any(c.isdigit() for c in other)
+        return numeric, abs(len(other.split()) - len(own.split())), other
+
+    options = [own, *sorted(others, key=unlike)[:4]]
+    drawn.shuffle(options)
+    letters = "ABCDE"[: len(options)]
+    return row | {
+        "choices": dict(zip(letters, options, strict=True)),
+        "answer": letters[options.index(own)],
+    }
 
 
 def standard(x: Any) -> tuple[Any, Any]:
@@ -210,7 +245,8 @@ def fit_options(some: list[Case], decay: float) -> dict[str, float]:
         return decay * w + np.einsum("iknd,ikn->d", x, pull) / len(some)
 
     w = descend(lambda w: gradient(w.astype(np.float32)), len(names)) / deviation
-    return {name: round(float(v), 4) for name, v in zip(names, w, strict=True)}
+    pairs = zip(names, w, strict=True)
+    return {name: round(float(v), 4) for name, v in pairs if name not in HABITS}
 
 
 def fit_null(
@@ -235,9 +271,10 @@ def fit_null(
 
 def fit(train: list[Case], reader: EmbeddedReader) -> Weights:
     """All four models, one after another."""
+    written = [case for case in train if not case.mixed]
     sets = [
         (list(case.evidence.features), [_key(x) in case.gold for x in case.evidence.lines])
-        for case in train
+        for case in written
         if case.gold
         and case.evidence is not None
         and any(_key(x) in case.gold for x in case.evidence.lines)
@@ -253,9 +290,11 @@ def fit(train: list[Case], reader: EmbeddedReader) -> Weights:
         NONE.thresholds,
     )
     rescore(train, weights)
-    plain = [decline.features_of(c.evidence) for c in train if c.evidence]
-    null = fit_null(plain, [c.answerable for c in train], [c.weight for c in train], DECAY["null"])
-    some = [c for c in train if c.supports]
+    plain = [decline.features_of(c.evidence) for c in written if c.evidence]
+    null = fit_null(
+        plain, [c.answerable for c in written], [c.weight for c in written], DECAY["null"]
+    )
+    some = [c for c in written if c.supports]
     both = [decline.with_options(decline.features_of(c.evidence), c.supports) for c in some]
     null_choice = fit_null(
         both, [c.answerable for c in some], [c.weight for c in some], DECAY["null_choice"]
@@ -295,6 +334,7 @@ class Told:
     top3: list[bool]
     top10: list[bool]
     right: list[bool]
+    mixed: list[bool]
     null: list[tuple[bool, float, float]]  # answerable, probability, weight
     null_choice: list[tuple[bool, float, float]]
 
@@ -307,14 +347,16 @@ def measure(held: list[Case], reader: EmbeddedReader, weights: Weights, told: To
         evidence = case.evidence
         if evidence is None:
             continue
+        if case.mixed:
+            if case.supports:
+                told.mixed.append(case.supports[0].letter == case.row["answer"])
+            continue
         features = decline.features_of(evidence)
         told.null.append(
             (case.answerable, decline.likely(score(weights.null, features)), case.weight)
         )
         if case.supports:
-            p = decline.likely(
-                score(weights.null_choice, decline.with_options(features, case.supports))
-            )
+            p = decline.sure_of_choice(evidence, case.supports, weights)
             told.null_choice.append((case.answerable, p, case.weight))
             if case.answerable:
                 told.right.append(case.supports[0].letter == case.row["answer"])
@@ -325,19 +367,24 @@ def measure(held: list[Case], reader: EmbeddedReader, weights: Weights, told: To
             told.top10.append(any(hit[:10]))
 
 
-def threshold(told: list[tuple[bool, float, float]]) -> tuple[float, float, float]:
-    """Where the share of answered and of declined (of written questions) are most even and high."""
+def threshold(
+    told: list[tuple[bool, float, float]], least: float = 0.05
+) -> tuple[float, float, float]:
+    """Where the share of answered and of declined (of written questions) are most even and high.
+
+    Not below ``least``.
+    """
     yes = np.array([p for answerable, p, _ in told if answerable])
     no = np.array([p for answerable, p, w in told if not answerable and w == 1.0])
     best = max(
-        np.linspace(0.05, 0.95, 91), key=lambda t: (min((yes >= t).mean(), (no < t).mean()), -t)
+        np.linspace(least, 0.95, 91), key=lambda t: (min((yes >= t).mean(), (no < t).mean()), -t)
     )
     return float(round(best, 3)), float((yes >= best).mean()), float((no < best).mean())
 
 
 def cross(some: list[Case], reader: EmbeddedReader) -> Told:
     """Leave a part of the patients out in turn."""
-    told = Told([], [], [], [], [], [])
+    told = Told([], [], [], [], [], [], [])
     patients = sorted({case.patient for case in some})
     for fold in range(FOLDS):
         out = set(patients[fold::FOLDS])
@@ -353,11 +400,15 @@ def show(name: str, told: Told) -> dict[str, float]:
         "evidence top 3": float(np.mean(told.top3)),
         "evidence top 10": float(np.mean(told.top10)),
         "right option": float(np.mean(told.right)),
+        "right option of right ones of other questions": float(np.mean(told.mixed)),
         "questions": len(told.top3),
     }
-    for part, pairs in (("null", told.null), ("null with options", told.null_choice)):
+    for part, pairs, least in (
+        ("null", told.null, 0.05),
+        ("null with options", told.null_choice, LIKELIER),
+    ):
         if any(not a and w == 1.0 for a, _, w in pairs):
-            at, answered, declined = threshold(pairs)
+            at, answered, declined = threshold(pairs, least)
             found |= {
                 f"{part} threshold": at,
                 f"{part} answered": answered,
@@ -398,7 +449,7 @@ def run(db: Path, flags: argparse.Namespace) -> None:
     else:
         told = cross(some, reader)
         figures = show("patients left out", told)
-        at = threshold(told.null)[0], threshold(told.null_choice)[0]
+        at = threshold(told.null)[0], threshold(told.null_choice, LIKELIER)[0]
     weights = fit(some, reader)
     if flags.write:
         write(flags.write, weights, at, figures, len(rows))

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.options import Support, told
 from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.weights import Weights, score
 
+SILENT = 0.2
 _TAKEN = ("share", "window", "rarest", "cosine", "found", "negated", "fits", "near", "section",
           "family", "planned", "header", "meant", "not meant",
           "clause", "first", "second")  # fmt: skip
@@ -47,6 +49,18 @@ def features_of(evidence: Evidence) -> dict[str, float]:
 def with_options(features: dict[str, float], found: Sequence[Support]) -> dict[str, float]:
     """The features of `features_of` with those of the best option."""
     return features | told(found)
+
+
+def sure_of_choice(evidence: Evidence, found: Sequence[Support], weights: Weights) -> float:
+    """How likely it is that the best option is borne out, 0 to 1.
+
+    Where the lines say nothing of what is asked (below SILENT without options), no option is.
+    """
+    features = features_of(evidence)
+    said = likely(score(weights.null, features))
+    if said < SILENT:
+        return said
+    return likely(score(weights.null_choice, with_options(features, found)))
 
 
 def likely(logit: float) -> float:

@@ -82,8 +82,7 @@ class EmbeddedReader(NoteReader):
 
     def _choose(self, evidence: Evidence, choices: Mapping[str, str]) -> NoteAnswer:
         found = options.support(evidence, choices, self.meaning, self.weights)
-        features = decline.with_options(decline.features_of(evidence), found)
-        sure = decline.likely(score(self.weights.null_choice, features))
+        sure = decline.sure_of_choice(evidence, found, self.weights)
         kind = evidence.asked.kind.value
         best = found[0]
         if sure < self.weights.thresholds["null_choice"]:
