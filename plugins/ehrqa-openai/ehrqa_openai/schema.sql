@@ -1,0 +1,17 @@
+CREATE TABLE patients (row_id INT, subject_id INT, gender TEXT, dob TIMESTAMP, dod TIMESTAMP);
+CREATE TABLE admissions (row_id INT, subject_id INT, hadm_id INT, admittime TIMESTAMP, dischtime TIMESTAMP, admission_type TEXT, admission_location TEXT, discharge_location TEXT, insurance TEXT, language TEXT, marital_status TEXT, age INT);
+CREATE TABLE d_icd_diagnoses (row_id INT, icd_code TEXT, long_title TEXT);
+CREATE TABLE d_icd_procedures (row_id INT, icd_code TEXT, long_title TEXT);
+CREATE TABLE d_labitems (row_id INT, itemid INT, label TEXT);
+CREATE TABLE d_items (row_id INT, itemid INT, label TEXT, abbreviation TEXT, linksto TEXT);
+CREATE TABLE diagnoses_icd (row_id INT, subject_id INT, hadm_id INT, icd_code TEXT, charttime TIMESTAMP);
+CREATE TABLE procedures_icd (row_id INT, subject_id INT, hadm_id INT, icd_code TEXT, charttime TIMESTAMP);
+CREATE TABLE labevents (row_id INT, subject_id INT, hadm_id INT, itemid INT, charttime TIMESTAMP, valuenum REAL, valueuom TEXT);
+CREATE TABLE prescriptions (row_id INT, subject_id INT, hadm_id INT, starttime TIMESTAMP, stoptime TIMESTAMP, drug TEXT, dose_val_rx TEXT, dose_unit_rx TEXT, route TEXT);
+CREATE TABLE cost (row_id INT, subject_id INT, hadm_id INT, event_type TEXT, event_id INT, chargetime TIMESTAMP, cost REAL);
+CREATE TABLE chartevents (row_id INT, subject_id INT, hadm_id INT, stay_id INT, itemid INT, charttime TIMESTAMP, valuenum REAL, valueuom TEXT);
+CREATE TABLE inputevents (row_id INT, subject_id INT, hadm_id INT, stay_id INT, starttime TIMESTAMP, itemid INT, totalamount REAL, totalamountuom TEXT);
+CREATE TABLE outputevents (row_id INT, subject_id INT, hadm_id INT, stay_id INT, charttime TIMESTAMP, itemid INT, value REAL, valueuom TEXT);
+CREATE TABLE microbiologyevents (row_id INT, subject_id INT, hadm_id INT, charttime TIMESTAMP, spec_type_desc TEXT, test_name TEXT, org_name TEXT);
+CREATE TABLE icustays (row_id INT, subject_id INT, hadm_id INT, stay_id INT, first_careunit TEXT, last_careunit TEXT, intime TIMESTAMP, outtime TIMESTAMP);
+CREATE TABLE transfers (row_id INT, subject_id INT, hadm_id INT, transfer_id INT, eventtype TEXT, careunit TEXT, intime TIMESTAMP, outtime TIMESTAMP);
