@@ -52,7 +52,8 @@ def test_the_help_page_and_version_import_nothing_heavy(flag):
 def test_the_headless_core_imports_no_heavy_library():
     code = (
         "import sys, importlib; from ehrqa_cli.cli.commands import COMMANDS\n"
-        "for module, *_ in COMMANDS.values(): importlib.import_module(f'ehrqa_cli.cli.{module}')\n"
+        "for module, *_ in COMMANDS.values():\n"
+        "    importlib.import_module(module if '.' in module else f'ehrqa_cli.cli.{module}')\n"
         "import ehrqa_cli.engine\n"
         "print(sorted({'textual', 'torch', 'faiss', 'llama_cpp'} & set(sys.modules)))"
     )

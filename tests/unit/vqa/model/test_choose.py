@@ -134,7 +134,8 @@ def test_settings(tmp_path: Path):
     assert found.images == Path("~/films").expanduser() and found.vision == "big"
     (tmp_path / "c.toml").write_text('vision = "m/card.json"\nimages = "/x"\n')
     found = config.load({"EHRQA_CONFIG": str(tmp_path / "c.toml")})
-    assert (found.images, found.vision) == (Path("/x"), "m/card.json")
+    # Relative to the file, as every path in it.
+    assert (found.images, found.vision) == (Path("/x"), str(tmp_path / "m" / "card.json"))
     assert config.Settings().vision is None
 
 
