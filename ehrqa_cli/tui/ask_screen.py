@@ -24,7 +24,7 @@ class AskScreen(ModalScreen[str | None]):
         """What is asked, and the line."""
         with Vertical(id="asked"):
             yield Static(self.what, markup=False)
-            yield Input(self.value, compact=True, select_on_focus=False)
+            yield Input(self.value, compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter."""

@@ -128,7 +128,8 @@ def test_more_questions_than_may_wait_stay_in_the_line() -> None:
 
 def test_a_huge_note_and_a_thousand_rows_are_shown() -> None:
     lines = tuple(NoteLine(f"line {n} " + "x" * 300) for n in range(20_000))
-    cited = (*lines[:15_000], NoteLine("here it is", ((0, 4),)), *lines[15_000:])
+    huge = NoteLine("y" * 500_000 + " here it is " + "z" * 500_000, ((500_001, 500_011),))
+    cited = (*lines[:15_000], NoteLine("here it is", ((0, 4),)), huge, *lines[15_000:])
     note = NoteView("big", 7, None, "discharge summary", cited, first_marked=15_000)
     wide = replace(
         samples.TABLE.answer, columns=("a", "b"), rows=tuple((n, "y" * 999) for n in range(1000))

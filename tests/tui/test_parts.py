@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.tui import graphics, show
 from ehrqa_cli.tui.keys import check_keys, every
-from ehrqa_cli.tui.picture import Grey, fitted, half_blocks, load
+from ehrqa_cli.tui.panes.image import drawn
+from ehrqa_cli.tui.picture import Grey, HalfBlocks, fitted, half_blocks, load
 from ehrqa_cli.tui.top import header
 
 from . import samples
@@ -122,6 +123,16 @@ def test_only_terminals_that_promise_graphics_are_asked(
     environ: dict[str, str], promises: bool
 ) -> None:
     assert graphics.promised(environ) is promises
+
+
+def test_a_terminal_with_graphics_gets_its_own_widget(monkeypatch: pytest.MonkeyPatch) -> None:
+    from textual_image.widget import TGPImage
+
+    picture = samples.IMAGES.images[0][1]
+    assert picture is not None and isinstance(drawn(picture), HalfBlocks)
+    monkeypatch.setattr(graphics, "_found", [TGPImage])
+    widget = drawn(picture)
+    assert isinstance(widget, TGPImage) and widget.image is not None
 
 
 def test_sparklines() -> None:

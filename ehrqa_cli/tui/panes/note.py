@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import NoteLine, NoteView
 
 _EMPTY = "A note that an answer cites appears here, with the lines marked."
-_AROUND = 2000  # lines shown before and after the first mark of a very long note
+_AROUND = 400  # lines shown before and after the first mark: a screen must not wait for more
+_LONGEST = 4000  # characters of a line that are shown, for the same reason
 
 
 class NotePane(Vertical):
@@ -107,19 +108,28 @@ class Lines(RichLog):
             return
         first = max(0, self._view.first_marked - _AROUND)
         last = self._view.first_marked + _AROUND
-        for number, line in enumerate(self._view.lines[first:last], start=first):
+        lines = self._view.lines
+        if first:
+            self.write(Text(f"     … {first:,} lines before these", style="dim"))
+        for number, line in enumerate(lines[first:last], start=first):
             if line.marks:
                 self._marks.append(len(self.lines))
             self.write(_drawn(number, line))
+        if last < len(lines):
+            self.write(Text(f"     … {len(lines) - last:,} more lines", style="dim"))
         self.call_after_refresh(self.go, 0)
 
 
 def _drawn(number: int, line: NoteLine) -> Text:
     drawn = Text(f"{number + 1:>4} ", style="dim")
     drawn.append("▌" if line.marks else " ", style="bold")
-    done = 0
+    first = line.marks[0][0] if line.marks else 0
+    done = max(0, first - _LONGEST // 2) if len(line.text) > _LONGEST else 0
+    last = min(len(line.text), done + _LONGEST)
+    drawn.append("… " if done else "", style="dim")
     for start, end in line.marks:
-        drawn.append(safe(line.text[done:start]))
-        drawn.append(safe(line.text[start:end]), style="bold reverse")
-        done = end
-    return drawn.append(safe(line.text[done:]))
+        drawn.append(safe(line.text[done : min(start, last)]))
+        drawn.append(safe(line.text[max(start, done) : min(end, last)]), style="bold reverse")
+        done = min(max(end, done), last)
+    drawn.append(safe(line.text[done:last]))
+    return drawn.append(" …" if last < len(line.text) else "", style="dim")
