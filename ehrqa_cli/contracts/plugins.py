@@ -27,6 +27,8 @@ class Database(ABC):
     """
 
     dialect: ClassVar[str]
+    # Does it hold to ``Limits.steps``, which end a query at the same place in every run?
+    counts_steps: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

@@ -30,6 +30,7 @@ class SqliteDatabase(Database):
     """A read-only SQLite EHR. Safe to use from several threads: queries wait for each other."""
 
     dialect: ClassVar[str] = "sqlite"
+    counts_steps: ClassVar[bool] = True
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         """Use ``open``; this takes a connection that ``guard.prepare`` has not yet seen."""

@@ -14,6 +14,7 @@ from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, For
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.draft import Draft
+from ehrqa_cli.engine.evidence import PATIENCE
 from ehrqa_cli.engine.session import Near
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
 from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
@@ -24,7 +25,7 @@ LOOKED_AT = 16
 # Of each query: a limit of steps and not of time, so that two runs offer the same. That of time is
 # for databases that count none.
 STEPS = 20_000_000
-SECONDS = 10.0
+SECONDS = 0.6
 # Cosine distances beyond which a known question is about something else; a question with no value
 # in common needs to be nearer.
 FAR, FAR_WITHOUT_VALUES = 0.2, 0.1
@@ -41,7 +42,8 @@ def suggestions_for(draft: Draft) -> tuple[str, ...]:
     second, linked = draft.session.second, draft.linked
     if second is None or linked is None:
         return ()
-    deadline = time.monotonic() + SECONDS
+    counted = draft.session.database.counts_steps
+    deadline = time.monotonic() + (PATIENCE if counted else SECONDS)
     try:
         near = second.nearest(linked, LOOKED_AT)
     except EhrqaError:
