@@ -124,3 +124,11 @@ SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') = '2100
 SELECT row_id FROM admissions WHERE datetime(admittime,'start of day') = datetime('2100-05-07 10:00:00','start of day');
 SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') <> '2100-05-01 00:00:00' AND strftime('%Y-%m',admittime) < '2100-08-01 00:00:00';
 SELECT row_id FROM admissions WHERE datetime(admittime,'start of month') = '2100-05';
+
+-- # sums of real numbers
+SELECT SUM(cost), AVG(cost), total(cost), COUNT(cost) FROM cost;
+SELECT event_type, SUM(cost), AVG(DISTINCT cost) FROM cost GROUP BY event_type;
+SELECT AVG(T1.c) FROM ( SELECT SUM(cost.cost) AS c FROM cost GROUP BY cost.hadm_id ) AS T1;
+SELECT event_type, SUM(cost), SUM(SUM(cost)) OVER ( ORDER BY event_type ) FROM cost GROUP BY event_type;
+SELECT SUM(cost) FILTER ( WHERE event_type = 'labevents' ), SUM(cost) FROM cost WHERE cost > 1;
+SELECT SUM(valuenum), AVG(valuenum) FROM labevents WHERE valuenum < -1000;

@@ -36,7 +36,9 @@ class Functions:
     def aggregate(self, name: str, value: Typed, rest: Sequence[Typed], distinct: bool) -> Typed:
         """total or group_concat of ``value``."""
         if name == "total":
-            summed = f"SUM({'DISTINCT ' if distinct else ''}{self.to.number(value).sql})"
+            number = self.to.number(value)
+            name = self.target.summing("SUM", real=number.kind == Kind.REAL)
+            summed = f"{name}({'DISTINCT ' if distinct else ''}{number.sql})"
             return Typed(f"COALESCE({summed}, {self.target.real('0')})", Kind.REAL)
         separator = self.to.text(rest[0]) if rest else self.target.text(",")
         return Typed(self.target.joined(self.to.text(value), separator, distinct), Kind.TEXT)

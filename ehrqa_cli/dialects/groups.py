@@ -51,7 +51,8 @@ def _aggregate(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
         kind: Kind = Kind.INTEGER if value.kind == Kind.BOOLEAN else value.kind
     else:
         value = to.to.number(value)
-        kind = Kind.REAL if name == "AVG" else value.kind
+        name = to.target.summing(name, real=value.kind == Kind.REAL)
+        kind = Kind.REAL if isinstance(node, exp.Avg) else value.kind
     return Typed(f"{name}({once}{value.sql})", kind)
 
 
@@ -98,6 +99,9 @@ def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
     value = to.write(node.this, scope)
     name = AGGREGATES[type(node)]
     kind = {"COUNT": Kind.INTEGER, "AVG": Kind.REAL}.get(name, value.kind)
+    if name in ("SUM", "AVG"):
+        value = to.to.number(value)
+        name = to.target.summing(name, real=value.kind == Kind.REAL)
     return Typed(f"{name}({value.sql})", kind)
 
 

@@ -49,6 +49,12 @@ class Target(ABC):
         """SQLite's IS, which takes NULL for a value."""
         return f"{left} IS {'' if negated else 'NOT '}DISTINCT FROM {right}"
 
+    def summing(self, name: str, *, real: bool) -> str:
+        """The function for SUM or AVG (``name``). Of real numbers, one that gives the same in
+        whatever order threads add them, where there is one."""
+        del real
+        return name
+
     def order_all(self, count: int) -> str:
         """ORDER BY every column of the result."""
         return ", ".join(str(i + 1) for i in range(count))
