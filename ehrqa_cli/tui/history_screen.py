@@ -8,10 +8,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ehrqa_cli.tui.ask_screen import LineScreen
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HELP = "Enter resumes · Del forgets one · F8 twice deletes all · Esc leaves"
 
 
-class HistoryScreen(ModalScreen[int | None]):
+class HistoryScreen(LineScreen[int | None]):
     """Ends with the number of the conversation to resume, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

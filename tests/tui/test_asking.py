@@ -286,3 +286,14 @@ def test_what_is_typed_in_a_pane_begins_a_question() -> None:
         assert chat.app.line.value == "why? not"
 
     chat(script)
+
+
+def test_what_is_typed_before_a_dialog_has_its_line_is_not_lost() -> None:
+    async def script(chat: Chat) -> None:
+        chat.app.top.patient = 10000278
+        await chat.pilot.press("ctrl+t")
+        chat.app.screen.set_focus(None)  # as long as the dialog is being made
+        await chat.pilot.press("5", "0", "1", "enter")
+        assert chat.work.named("set_patient") == [[501]]
+
+    chat(script)
