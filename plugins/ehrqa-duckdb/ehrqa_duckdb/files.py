@@ -7,6 +7,8 @@ must stay text even where a thousand rows before it look like numbers.
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def view(table: str, parts: list[Path], connection: duckdb.DuckDBPyConnection) -
     name = '"' + table.replace('"', '""') + '"'
     if parts[0].suffix == _PARQUET:
         return f"CREATE VIEW {name} AS SELECT * FROM read_parquet({listed})"
-    types = _csv_types(listed, connection)
+    types = _csv_types(parts[0], listed, connection)
     columns = ", ".join(f"{_text(column)}: {_text(type_)}" for column, type_ in types.items())
     return (
         f"CREATE VIEW {name} AS SELECT * FROM read_csv({listed}, header = true, delim = ',', "
@@ -84,13 +86,27 @@ def view(table: str, parts: list[Path], connection: duckdb.DuckDBPyConnection) -
     )
 
 
-def _csv_types(listed: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def _header(path: Path) -> list[str]:
+    """The names of a CSV file's columns. Raises DatabaseError without any."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(file), [])
+    except (OSError, EOFError, UnicodeError, csv.Error) as error:
+        raise DatabaseError(f"cannot read {path}: {error}", "is it CSV in UTF-8?") from error
+    if not names:
+        raise DatabaseError(f"{path} has no header", "its first line must name the columns")
+    return names
+
+
+def _csv_types(first: Path, listed: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """What every value of a column can be read as."""
+    names = _header(first)
+    texts = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
     read = (
         f"read_csv({listed}, header = true, delim = ',', quote = '\"', escape = '\"', "
-        "all_varchar = true)"
+        f"auto_detect = false, columns = {{{texts}}})"
     )
-    names = [str(row[0]) for row in connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()]
     tests: list[str] = []
     for name in names:
         column = '"' + name.replace('"', '""') + '"'

@@ -23,6 +23,8 @@ def write(path: Path, tables: Sequence[SampleTable]) -> Path:
                 f"{_quoted(name)} {_TYPES.get(kind, 'VARCHAR')}" for name, kind in table.columns
             )
             connection.execute(f"CREATE TABLE {_quoted(table.name)} ({listed})")
+            if not table.rows:
+                continue
             file = Path(folder) / "rows.csv"
             with file.open("w", encoding="utf-8", newline="") as out:
                 rows = csv.writer(out)
@@ -31,7 +33,8 @@ def write(path: Path, tables: Sequence[SampleTable]) -> Path:
             source = "'" + str(file).replace("'", "''") + "'"
             connection.execute(
                 f"COPY {_quoted(table.name)} FROM {source} "
-                f"(HEADER false, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '{_NULL}')"
+                "(AUTO_DETECT false, HEADER false, DELIMITER ',', QUOTE '\"', ESCAPE '\"', "
+                f"NULLSTR '{_NULL}')"
             )
     return path
 
