@@ -37,9 +37,14 @@ def draw(kind: str, rng: random.Random, synonyms: float = 0.3) -> tuple[str, str
     another kind.
     """
     name = rng.choice(tuple(_NAMES[kind]))
+    return name, words_of(kind, name, rng, synonyms)
+
+
+def words_of(kind: str, name: str, rng: random.Random, synonyms: float = 0.3) -> str:
+    """Words for a name of this kind, as ``draw`` chooses them."""
     if kind == "category":
-        return name, rng.choice((*CATEGORY_WORDS[name], *CATEGORIES[name]))
+        return rng.choice((*CATEGORY_WORDS[name], *CATEGORIES[name]))
     others = _NAMES[kind][name]
     if others and rng.random() < synonyms:
-        return name, rng.choice(others)
-    return name, name
+        return rng.choice(others)
+    return name

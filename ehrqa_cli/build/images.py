@@ -13,7 +13,7 @@ from ehrqa_cli.build.slots import SlotSampler, canonical
 from ehrqa_cli.build.surface import Words, render
 from ehrqa_cli.build.times import Spoken
 
-_SLOT = re.compile(r"\$?[{\[]([a-z_0-9]+)[}\]]")
+SLOT = re.compile(r"\$?[{\[]([a-z_0-9]+)[}\]]")
 _KINDS = ("object", "attribute", "category")
 Drawn = dict[str, dict[str, Spoken]]
 
@@ -60,12 +60,12 @@ class ImageMaker:
             found = self._slot(name, drawn).form
             return f"{found}_since" if name == "unit_count" else found
 
-        return " ".join(_SLOT.sub(value, form).split())
+        return " ".join(SLOT.sub(value, form).split())
 
     def _words(self, wording: str, drawn: Drawn) -> Words:
         words: Words = []
         at = 0
-        for match in _SLOT.finditer(wording):
+        for match in SLOT.finditer(wording):
             words.append((wording[at : match.start()], False))
             words.append((self._slot(match[1], drawn).text, True))
             at = match.end()

@@ -107,6 +107,9 @@ class SlotSampler:
             value = self.vocabulary.pick(kind, self._rng)
             if quoted(value) not in others:
                 break
+        return self._said(value)
+
+    def _said(self, value: str) -> Spoken:
         text = value
         roll = self._rng.random()
         if roll < 0.03:

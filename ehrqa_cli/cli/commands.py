@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "models": ("models", "models", "List, pull and verify model files."),
     "plugins": ("plugins", "plugins", "List plugins and check that they keep their contracts."),
     "eval": ("evaluation", "evaluation", "Measure ehrqa on a benchmark."),
+    "build": ("build", "build", "Build question sets from your own EHR."),
     "doctor": ("doctor", "doctor", "Check the installation and say how to mend it."),
     "config": ("config", "config", "Show, write and check the settings and their profiles."),
     "log": ("log", "log", "Find or purge the answer log."),

@@ -11,7 +11,8 @@ EhrqaError
 ├── ModelError            exit 1: a model file is missing, corrupt or crashes
 ├── ImageError            exit 1: an image is missing, unreadable, unsupported or too large
 ├── PluginError           exit 2: a plugin is missing or broken
-└── EvaluationError       exit 1: a benchmark's files are not what is expected
+├── EvaluationError       exit 1: a benchmark's files are not what is expected
+└── BuildError            exit 1: a question set cannot be made or written
 """
 
 from __future__ import annotations
@@ -77,3 +78,7 @@ class PluginError(EhrqaError):
 
 class EvaluationError(EhrqaError):
     """A benchmark's files are not what is expected."""
+
+
+class BuildError(EhrqaError):
+    """A question set cannot be made or written."""

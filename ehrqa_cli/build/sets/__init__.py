@@ -1,0 +1,1 @@
+"""Question sets from a user's own EHR and chest X-rays, in the layouts that evaluation reads."""

@@ -1,0 +1,270 @@
+"""Questions over tables and chest X-rays of one EHR, each with an answer that was found by running
+it (EHRSQL, Lee et al. 2022; EHRXQA, Bae et al. 2023), and questions that have none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ehrqa_cli.build.generate import Generator
+from ehrqa_cli.build.image_templates import image_templates
+from ehrqa_cli.build.image_wording import ImageTemplate
+from ehrqa_cli.build.pair import Pair
+from ehrqa_cli.build.sets.anchor import AnchoredGenerator, AnchoredImages
+from ehrqa_cli.build.sets.journal import Plain
+from ehrqa_cli.build.sets.people import People
+from ehrqa_cli.build.sets.periods import Now
+from ehrqa_cli.build.sets.shares import Answers, Turns, fraction, split_at, splits_of
+from ehrqa_cli.build.sets.sheet import Labels, Unsheeted, answer_sheet
+from ehrqa_cli.build.sets.working import Working, is_empty
+from ehrqa_cli.build.spoil import Spoiler
+from ehrqa_cli.build.templates import Template
+from ehrqa_cli.build.vocabulary import Vocabulary
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.types import PatientScope, Row
+from ehrqa_cli.logical_form import Combine, Form, Select, compile_sql, parse, scope_of
+
+UNANSWERABLE = 0.1  # of a set, as in EHRSQL-2024's training split
+_TRIES = 48
+_EVEN = 32  # tries in which the answers of a template are kept even
+_LOOSE = {False: 0.1, True: 0.85}
+_NUMBER = re.compile(r"\d{5,}")
+_PRESENT = re.compile(r"(visit|icu) current|(admission|icustay) .*current")
+_TEMPLATED = 0.5  # of the unanswerable: written as such; the others are near misses
+
+Check = Callable[[int, str, tuple[Row, ...]], str | None]
+"""Of an attempt's number, NeuralSQL and its rows: what is wrong with them, or None."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What questions are made from; ``labels`` is None where there are no images."""
+
+    vocabulary: Vocabulary
+    working: Working
+    labels: Labels | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A template of one family, and how to make a pair of it."""
+
+    family: str
+    text: str
+    make: Callable[[float], Pair]
+
+
+class Questions:
+    """The attempts of one set, one after another. What an attempt gives depends on the seed, its
+    number, and what the attempts before it gave."""
+
+    def __init__(self, sources: Sources, size: int, seed: int, check: Check | None = None) -> None:
+        self._sources = sources
+        self._size = size
+        self._seed = seed
+        self._check = check
+        people = People(sources.working, sources.vocabulary)
+        self._generator = AnchoredGenerator(sources.vocabulary, people, Now(sources.working.as_of))
+        self._spoiler = Spoiler(self._generator)
+        self._kinds = {kind.family + ": " + kind.text: kind for kind in self._all_kinds()}
+        self._turns = Turns(tuple(self._kinds), seed, UNANSWERABLE)
+        self._answers = Answers()
+        self._asked: set[bytes] = set()
+        self._splits = splits_of(sources.vocabulary.patients, seed)
+        self._owners = self._owners_of_studies()
+        self._number = 0
+
+    @property
+    def templates(self) -> Sequence[str]:
+        """The names of all templates, as records have them."""
+        return tuple(self._kinds)
+
+    @property
+    def made(self) -> int:
+        """Questions made so far."""
+        return self._turns.made
+
+    def attempt(self, done: Plain | None) -> Plain | None:
+        """The next attempt: the one ``done`` in an earlier run, or a new one; None when the set
+        is complete, or nothing is left to ask."""
+        name = self._turns.next() if self._turns.made < self._size else None
+        if name is None:
+            return None
+        record = done if done is not None else self._new(name)
+        self._turns.took(name, "failed" not in record)
+        if "failed" not in record:
+            self._asked.update(_marks(record["question"], record["form"]))
+            if name:
+                self._answers.add(name, record["key"])
+        self._number += 1
+        return record
+
+    def _new(self, name: str) -> Plain:
+        """One attempt: a record, or why the template gave none."""
+        self._generator.rng.seed(f"{self._seed} attempt {self._number}")
+        why: dict[str, int] = {}
+        for turn in range(_TRIES):
+            try:
+                found = self._declined() if not name else self._answered(name, turn < _EVEN)
+            except KeyError as error:  # the vocabulary lacks a kind of value
+                found = f"no {error.args[0]}"
+            if isinstance(found, dict):
+                return {"id": f"q{self._number + 1:06d}", **found, "tries": turn + 1}
+            why[found] = why.get(found, 0) + 1
+        return {"failed": name or "unanswerable", "why": why}
+
+    def _answered(self, name: str, even: bool) -> Plain | str:
+        kind = self._kinds[name]
+        pair = kind.make(_LOOSE[self._answers.wants_no(name)])
+        if self._is_asked(pair):
+            return "asked already"
+        try:
+            form = parse(pair.form)
+            neuralsql = compile_sql(form)
+            sql = self._sources.working.bound(neuralsql)
+            sheet = answer_sheet(sql) if "FUNC_VQA" in sql else None
+        except (EhrqaError, Unsheeted):
+            return "no query"
+        rows = self._sources.working.rows(sheet or sql)
+        if rows is None:
+            return "too long or too many rows"
+        if is_empty(rows):
+            return "no answer"
+        key = _key(form, rows)
+        if even and not self._answers.fits(name, key):
+            return "answer too frequent"
+        if not self._sources.working.confirm(sheet or sql, rows):
+            return "answer depends on the order of rows"
+        if self._check and (wrong := self._check(self._number, neuralsql, rows)):
+            return wrong
+        scope, whose = scope_of(form)
+        patient = self._generator.sampler.person.id if whose is PatientScope.SINGLE else None
+        return {
+            "question": pair.question,
+            "form": pair.form,
+            "neuralsql": neuralsql,
+            "sql": None if sheet else sql,
+            "answer_sheet": sheet,
+            "answer": [list(row) for row in rows],
+            "key": key,
+            "template": kind.text,
+            "family": kind.family,
+            "modality": scope.value,
+            "patient_scope": whose.value,
+            "patient_id": patient,
+            "split": self._split(patient, f"{name}\x1f{pair.form}"),
+        }
+
+    def _declined(self) -> Plain | str:
+        """A question without an answer: one written as such, or a near miss of one with one."""
+        generator = self._generator
+        generator.sampler.focus((), 0.5)
+        written = generator.library.families.get("unanswerable", ())
+        if written and generator.rng.random() < _TEMPLATED:
+            pair = generator.from_template(generator.rng.choice(written))
+        else:
+            pair = self._spoiler.make()
+        if self._is_asked(pair):
+            return "asked already"
+        patient = self._named(pair.question)
+        return {
+            "question": pair.question,
+            "form": pair.form,
+            "neuralsql": None,
+            "sql": None,
+            "answer_sheet": None,
+            "answer": None,
+            "key": "",
+            "template": pair.template,
+            "family": pair.family,
+            "modality": "image" if "image" in pair.template else "table",
+            "patient_scope": "single" if patient else "group",
+            "patient_id": patient,
+            "split": self._split(patient, pair.question),
+        }
+
+    def _split(self, patient: int | None, otherwise: str) -> str:
+        if patient is not None and patient in self._splits:
+            return self._splits[patient]
+        return split_at(fraction(self._seed, "group", otherwise))
+
+    def _named(self, question: str) -> int | None:
+        """The patient whom a question names, by id or by a study's."""
+        for found in _NUMBER.findall(question):
+            number = int(found)
+            if number in self._splits:
+                return number
+            if number in self._owners:
+                return self._owners[number]
+        return None
+
+    def _is_asked(self, pair: Pair) -> bool:
+        return not self._asked.isdisjoint(_marks(pair.question, pair.form))
+
+    def _owners_of_studies(self) -> Mapping[int, int]:
+        if not self._sources.labels:
+            return {}
+        rows = self._sources.working.fetch("SELECT study_id, subject_id FROM tb_cxr")
+        return {int(str(study)): int(str(patient)) for study, patient in rows}
+
+    def _all_kinds(self) -> Iterator[Kind]:
+        generator = self._generator
+        for template in generator.library.families["table"]:
+            yield Kind("table", template.text, partial(_of_tables, generator, template))
+        if self._sources.labels is None:
+            return
+        present = self._sources.labels.present()
+        for modality in ("image", "image+table"):
+            maker = AnchoredImages(modality, generator, present)
+            for one in maker.templates:
+                yield Kind(modality, one.text, partial(_of_images, maker, one))
+
+
+def templates_of(images: bool) -> Sequence[str]:
+    """Names of all templates, with those about images or without."""
+    from ehrqa_cli.build.templates import load_library
+
+    names = [f"table: {t.text}" for t in load_library().families["table"]]
+    if images:
+        names += [f"{t.modality}: {t.text}" for t in image_templates()]
+    return names
+
+
+def _of_tables(generator: AnchoredGenerator, template: Template, loose: float) -> Pair:
+    form = "".join(text for text, _ in template.pieces)
+    slots = [name.partition(":")[0] for name in template.slots]
+    found = _PRESENT.search(form)
+    present = "" if not found else "icu" if "icu" in found[0] else "visit"
+    generator.sampler.focus(slots, loose, present=present)
+    return Generator.from_template(generator, template)
+
+
+def _of_images(maker: AnchoredImages, template: ImageTemplate, loose: float) -> Pair:
+    maker.focus(template.form, loose)
+    return maker.from_template(template)
+
+
+def _marks(question: str, form: str) -> list[bytes]:
+    """What no second question may share: the words, and (of one with an answer) the form."""
+    texts = ["q " + " ".join(question.lower().split())]
+    if form != "abstain":
+        texts.append("f " + form)
+    return [hashlib.blake2b(text.encode(), digest_size=10).digest() for text in texts]
+
+
+def _key(form: Form, rows: tuple[Row, ...]) -> str:
+    """What an answer is counted as when answers are kept even."""
+    if _is_yes_no(form):
+        return "yes" if rows[0][0] else "no"
+    cells: list[Any] = sorted(str(row[0]) for row in rows)
+    return cells[0] if len(cells) == 1 else f"{len(rows)} rows: {cells[0]}"
+
+
+def _is_yes_no(form: Form) -> bool:
+    if isinstance(form, Select):
+        return form.head in ("exists", "none")
+    return isinstance(form, Combine) and form.op in ("less", "greater", "equal", "and", "or")

@@ -1,0 +1,151 @@
+"""``ehrqa build``: question sets from a user's own EHR and chest X-rays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
+
+_DEFAULT, _DEFAULT_VQA = 5_000, 4_800
+_out = click.option(
+    "--out",
+    type=FILE,
+    required=True,
+    metavar="DIR",
+    help="A new folder; a broken-off build goes on.",
+)
+_seed = click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
+_graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
+
+
+@click.group(name="build", short_help="Build question sets from your own EHR.")
+def build() -> None:
+    """Build question sets from your own EHR and chest X-rays. Nothing leaves this computer.
+
+    \b
+    Examples:
+      ehrqa build questions --db ehr.sqlite --out mine
+      ehrqa eval ehrsql --data mine --split valid --db ehr.sqlite
+    """
+
+
+@build.command()
+@db_option
+@click.option("--scene-graphs", type=FILE, metavar="DIR", help=_graphs_help)
+@_out
+@click.option(
+    "--size", type=click.IntRange(min=1), default=_DEFAULT, show_default=True, help="Questions."
+)
+@_seed
+@click.option(
+    "--check-every",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Every N-th question is also run by the engine; 1: all.",
+)
+@click.option("--debias", default="20-16-5", show_default=True, help="The debiased split: λ1-λ2-M.")
+@json_option
+def questions(**flags: Any) -> int:
+    """Questions over tables and chest X-rays in the manner of EHRSQL and EHRXQA, each with an
+    answer that was found by running it, and one in ten without any. For each split (by patient)
+    DIR/S.json is EHRXQA's layout, DIR/S/ is EHRSQL-2024's, DIR/pairs/S.jsonl is for training.
+
+    \b
+    Examples:
+      ehrqa build questions --db ehr.sqlite --out mine --size 2000 --seed 7
+      ehrqa build questions --db ehr.sqlite --scene-graphs labels --out mine
+    """
+    from ehrqa_cli import config
+    from ehrqa_cli.build.sets.build import QuestionsOrder, build_questions
+    from ehrqa_cli.cli.build_bias import bias, split_settings
+    from ehrqa_cli.evaluate.metrics import comparable
+
+    split_settings(flags["debias"])  # before anything is made
+    db: Path = database_path(flags["db"], config.load())
+    database = open_database(db)
+    try:
+        order = QuestionsOrder(
+            db,
+            database,
+            flags["out"],
+            flags["size"],
+            flags["seed"],
+            answer_text=comparable,
+            report=lambda out: bias(out, flags["seed"], flags["debias"]),
+            scene_graphs=flags["scene_graphs"],
+            check_every=flags["check_every"],
+            more={"debias": flags["debias"]},
+        )
+        with diagnostics.progress("rate") as advance:
+            card = build_questions(order, lambda done, size: advance(done, size, "questions"))
+    finally:
+        database.close()
+    if not card["bias"]["debiased"]["patterns"]:
+        diagnostics.note(
+            "no n-gram has so high a ratio in valid: the debiased split is one at random "
+            "(lower ratios: --debias)"
+        )
+    return _tell(card, flags)
+
+
+@build.command()
+@click.option("--scene-graphs", type=FILE, required=True, metavar="DIR", help=_graphs_help)
+@db_option
+@_out
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    default=_DEFAULT_VQA,
+    show_default=True,
+    help="Questions, at most; each template asks about an image once.",
+)
+@_seed
+@json_option
+def vqa(**flags: Any) -> int:
+    """Questions about one chest X-ray in the manner of MIMIC-CXR-VQA: its selection of images, its
+    48 templates, answers, images and templates kept even. DIR/S.json for each split; patients and
+    wordings of one split are in no other. With --db images are split by patient, else by study.
+
+    \b
+    Examples:
+      ehrqa build vqa --scene-graphs labels --db ehr.sqlite --out mine
+      ehrqa eval mimic-cxr-vqa --data mine --split test --images files --db ehr.sqlite
+    """
+    from ehrqa_cli.build.sets.build import VqaOrder, build_vqa
+
+    database = open_database(flags["db"]) if flags["db"] else None
+    try:
+        order = VqaOrder(
+            flags["scene_graphs"], flags["out"], flags["size"], flags["seed"], database
+        )
+        with diagnostics.progress("rate") as advance:
+            card = build_vqa(order, lambda done, size: advance(done, size, "questions"))
+    finally:
+        if database is not None:
+            database.close()
+    return _tell(card, flags)
+
+
+def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
+    if flags["as_json"]:
+        output.json_line(card)
+        return 0
+    counts, found = card["counts"], card["templates"]
+    by_split = ", ".join(f"{n:,} {split}" for split, n in counts["by_split"].items())
+    output.line(f"questions  {counts['questions']:,} ({by_split})")
+    output.line(f"templates  {found['templates_filled']} of {found['templates']}")
+    for name, n in counts["by_answer"].items():
+        output.line(f"answer {name}  {n:,}")
+    for name in found["templates_not_filled"]:
+        output.line(f"not filled  {name}")
+    output.line(f"written  {flags['out']}")
+    if counts["questions"] < flags["size"]:
+        diagnostics.warn(
+            f"{counts['questions']:,} of {flags['size']:,} questions: these data have no more"
+        )
+    return 0

@@ -1,0 +1,65 @@
+"""What words alone give away about a set: the n-gram report and the debiased split (Yang et al.
+2024), made by the same code that `ehrqa eval abstention` measures with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli.contracts.errors import BuildError
+
+REPORT, DEBIASED = "bias.json", "debiased"
+_SHOWN = 20
+
+
+def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
+    """Write ``bias.json`` (the n-grams of all questions that go with having no answer, highest
+    ratio first) and ``debiased/`` (a new valid and test of the set's valid split). Returns a
+    summary for the card. Raises BuildError or EvaluationError when they cannot be written."""
+    from ehrqa_cli.build.sets.journal import replace_text
+    from ehrqa_cli.build.sets.shares import SPLITS
+    from ehrqa_cli.cli.output import to_json
+    from ehrqa_cli.evaluate.abstention.ngrams import NAMES, Patterns
+    from ehrqa_cli.evaluate.abstention.split import debiased, write_split
+    from ehrqa_cli.evaluate.load import load_ehrsql
+
+    sets = {split: load_ehrsql(out, split) for split in SPLITS}
+    items = [item for found in sets.values() for item in found.items]
+    patterns = Patterns((item.question, item.gold is not None) for item in items)
+    report: dict[str, Any] = {
+        "questions": len(items),
+        "unanswerable": sum(item.gold is None for item in items),
+        **{
+            name: [
+                {"text": p.text, "answerable": p.answerable, "unanswerable": p.unanswerable,
+                 "ratio": round(p.ratio, 3)}
+                for p in patterns.predominant(size)[:_SHOWN]
+            ]
+            for size, name in NAMES.items()
+        },
+    }  # fmt: skip
+    try:
+        replace_text(out / REPORT, to_json(report, indent=1) + "\n")
+    except OSError as error:
+        raise BuildError(
+            f"cannot write {out / REPORT}: {error.strerror}",
+            "make room, then run the same command again: it goes on",
+        ) from None
+    split = debiased(sets["valid"].items, split_settings(settings), seed)
+    card = write_split(split, sets["valid"], out / DEBIASED)
+    strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
+    return {
+        "strongest": strongest,
+        "debiased": {
+            "settings": settings,
+            "patterns": len(card["patterns"]),
+            "counts": card["counts"],
+        },
+    }
+
+
+def split_settings(text: str) -> Any:
+    """λ1-λ2-M. Raises UsageError."""
+    from ehrqa_cli.cli.eval_abstention import _settings
+
+    return _settings(text)
