@@ -38,7 +38,7 @@ def main() -> int:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
-        folder = args.work or Path(made)
+        folder = (args.work or Path(made)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder / "state", ignore_errors=True)  # a history of its own
         database = make(folder)
@@ -104,7 +104,7 @@ def session(t: Terminal, database: Path, out: Path) -> None:
     t.press("C-u")
     exported = database.with_name("exported.md")
     exported.unlink(missing_ok=True)
-    t.type(str(exported), "Enter")
+    t.type(exported.name, "Enter")
     t.wait("Exported to")
     assert "creatinine" in exported.read_text(encoding="utf-8")
     t.keep(out, "12-exported")
@@ -186,7 +186,7 @@ class Terminal:
         command = " ".join(f"'{part}'" for part in (str(ehrqa), *args))
         state = f"XDG_STATE_HOME='{self.home / 'state'}'"
         width, height = map(str, self.size)
-        shell = f"{state} {command}; echo exit code $?; sleep 600"
+        shell = f"cd '{self.home}'; {state} {command}; echo exit code $?; sleep 600"
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, shell)
 
     def type(self, text: str, *then: str) -> None:
@@ -195,11 +195,12 @@ class Terminal:
         self.press(*then)
 
     def press(self, *keys: str) -> None:
-        """Press keys by tmux's names; Escape alone needs a moment to be told from Alt."""
+        """Press keys by tmux's names, at the pace of a quick hand for those that edit: Textual
+        runs a key's command after the characters that came with it."""
         if keys:
             self._tmux("send-keys", *keys)
-        if "Escape" in keys:
-            time.sleep(0.2)
+        if keys and keys[0] not in ("Enter", "F9", "C-c"):
+            time.sleep(0.3)
 
     def text(self) -> str:
         """The screen."""
