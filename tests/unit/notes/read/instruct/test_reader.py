@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import Cancelled, ModelError, PluginError
-from ehrqa_cli.contracts.plugins import NoteReader
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.read.choose import open_reader
-from ehrqa_cli.notes.read.instruct import Coder15, InstructReader, States, of_file
+from ehrqa_cli.notes.read.instruct import InstructReader, States, of_file, of_pulled
 
 from .conftest import Make
 from .fake import END, START
@@ -203,7 +201,7 @@ def test_models_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         open_reader("qwen2.5-coder-1.5b")
     (tmp_path / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="not whole"):
-        Coder15()
+        of_pulled("qwen2.5-coder-1.5b")
     with pytest.raises(ModelError, match="cannot read"):
         open_reader(str(tmp_path / "none.gguf"))
     (tmp_path / "text.gguf").write_text("a letter", encoding="utf-8")
@@ -212,12 +210,6 @@ def test_models_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(PluginError):
         open_reader("no such reader")
     assert open_reader("embedded").name == "embedded"
-
-
-@pytest.mark.parametrize("name", ["qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b"])
-def test_they_are_plugins(name: str) -> None:
-    loaded = registry.load(registry.NOTE_READER, name, NoteReader)  # type: ignore[type-abstract]
-    assert issubclass(loaded, InstructReader) and loaded.name == name
 
 
 def test_the_fitted_numbers_are_of_the_pinned_models() -> None:
