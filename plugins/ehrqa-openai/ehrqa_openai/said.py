@@ -13,7 +13,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_BYTES = 8 << 20  # of one answer with all that stands around it
+MOST_BYTES = 64 << 20  # of one answer with all that stands around it
+MOST_OF_LINE = 1 << 20
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
@@ -117,12 +118,15 @@ def entropy(logs: list[float]) -> float:
 
 async def events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
     """The JSON of each event, up to ``[DONE]`` or the end. Raises Broken."""
-    rest, read = b"", 0
+    rest, read = bytearray(), 0
     async for chunk in chunks:
         read += len(chunk)
-        if read > MOST_BYTES:
+        rest += chunk
+        if read > MOST_BYTES or len(rest) > MOST_OF_LINE + len(chunk):
             raise Broken("does not come to an end")
-        *lines, rest = (rest + chunk).split(b"\n")
+        if b"\n" not in chunk:
+            continue
+        *lines, rest = rest.split(b"\n")
         for line in lines:
             if not line.startswith(b"data:"):
                 continue

@@ -27,7 +27,7 @@ from ehrqa_openai.server import Prompt, Server
 _LONGEST = 2000  # characters of a question
 _TOKENS = 1024
 _MOST_NAMES = 40
-_FENCED = re.compile(r"```(?:sql|sqlite)?\s*(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```(?:sqlite|sql)?\s*(.*?)```", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"^(?:A|SQL)\s*:\s*")
 _END = re.compile(r";[ \t]*\n")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
