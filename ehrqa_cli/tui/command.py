@@ -78,10 +78,14 @@ def run(options: AnswerOptions, theme: str | None) -> int:
     tolerate_bytes()
     graphics.look()
     app = ChatApp(options, theme=theme, keys=check_keys(settings.keys))
+    ended = False
     try:
-        code = app.run()
+        code = app.run() or 0
     finally:
-        app.work.close()
+        ended = app.work.close()
     if app.error is not None:
         raise app.error
-    return code or 0
+    if not ended:
+        # A model is still being loaded: Python's own end would wait for its threads, for ever.
+        os._exit(code)
+    return code

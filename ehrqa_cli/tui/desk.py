@@ -38,11 +38,12 @@ class Desk:
         """Whether something waits to be done."""
         return not self._jobs.empty()
 
-    def close(self, seconds: float) -> None:
-        """Take no more jobs; wait at most so long for the running one."""
+    def close(self, seconds: float) -> bool:
+        """Take no more jobs; wait at most so long for the running one. Whether it has ended."""
         self._jobs.put(None)
         self._hurry()
         self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _next(self) -> Callable[[], None] | None:
         if not self.busy:

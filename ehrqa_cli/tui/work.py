@@ -136,13 +136,13 @@ class Work:
 
         self.desk.put(job)
 
-    def close(self, seconds: float = 2.0) -> None:
+    def close(self, seconds: float = 2.0) -> bool:
         """End what is running and close the session, if that can be had in time."""
         with self._lock:
             if self._running is not None and self._conversation is not None:
                 self._conversation.cancel()
         self.desk.put(self._close)
-        self.desk.close(seconds)
+        return self.desk.close(seconds)
 
     def _talk(self) -> Conversation:
         if self._conversation is None:

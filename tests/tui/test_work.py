@@ -167,7 +167,7 @@ def test_leaving_does_not_wait_for_what_never_ends(ehr: Path, ears: Ears) -> Non
     stuck = threading.Event()
     made.desk.put(lambda: stuck.wait(20) and None)
     begun = time.perf_counter()
-    made.close(0.2)
+    assert made.close(0.2) is False
     assert time.perf_counter() - begun < 2
     stuck.set()
 
