@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+# A test that imports onnxruntime by itself must not send events either (ehrqa_cli.onnx).
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 SHARED = Path(
     os.environ.get("EHRQA_SHARED", Path(__file__).resolve().parents[2] / "shared")
 ).resolve()

@@ -143,7 +143,9 @@ def llama() -> Iterator[Finding]:
 
 def providers() -> Iterator[Finding]:
     """ONNX Runtime's providers; only questions about X-rays need any."""
-    script = "import onnxruntime as o; print(', '.join(o.get_available_providers()))"
+    script = (
+        "from ehrqa_cli.onnx import runtime; print(', '.join(runtime().get_available_providers()))"
+    )
     # A child process: its import is noisy on stderr where a GPU's libraries are missing.
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

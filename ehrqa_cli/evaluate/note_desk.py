@@ -27,7 +27,10 @@ class DeskSystem:
 
     @classmethod
     def open(cls, name: str | None = None) -> DeskSystem:
-        """The reader called ``name``, a GGUF file, or the default. Raises PluginError, ModelError."""
+        """The reader called ``name``, a GGUF file, or the default.
+
+        Raises PluginError and ModelError.
+        """
         return cls(open_reader(name or DEFAULT_READER))
 
     def __enter__(self) -> DeskSystem:

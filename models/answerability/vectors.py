@@ -45,7 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    import onnxruntime
+    from ehrqa_cli.onnx import runtime
+
+    onnxruntime = runtime()
 
     args.out.parent.mkdir(parents=True, exist_ok=True)
     encoder = fetch(ENCODER, args.out.with_name("minilm.onnx"))

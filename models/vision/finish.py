@@ -19,7 +19,6 @@ import network
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 import torch
 from calibrate import common_slope, expected_error, platt, sigmoid
 from export import OUTPUTS, Whole, onnx_of, shrink, soup, swapped
@@ -27,6 +26,8 @@ from measure import LEAST, auc, aucs
 from outlier import Outlier, areas
 from torch import nn
 from train import member, trained_masks
+
+from ehrqa_cli.onnx import runtime
 
 Array = npt.NDArray[np.float64]
 # NIH's findings that are the same thing as an attribute of the paper's. Fibrosis and pleural
@@ -127,7 +128,7 @@ def binary(name: str, positive: str, logits: Array, truth: Array) -> dict[str, A
     }
 
 
-def seen_by(session: onnxruntime.InferenceSession, films: data.Films) -> dict[str, Array]:
+def seen_by(session: Any, films: data.Films) -> dict[str, Array]:
     """All outputs of the file as it runs, for all films."""
     seen = [
         session.run(list(OUTPUTS), {"image": images.float().numpy() / 255})
@@ -142,7 +143,7 @@ def write(out: Path, model: nn.Module, train: data.Films, valid: data.Films) -> 
     small = shrink(onnx_of(model))
     path = out / "vision.onnx"
     onnx.save(small, str(path))
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = runtime().InferenceSession(str(path), providers=["CPUExecutionProvider"])
     values = seen_by(session, valid)
     good = quality(values["findings"], valid)
     print("exported", {name: round(value, 4) for name, value in good.items()})

@@ -113,8 +113,10 @@ def _batches(order: list[int], tokens: list[list[int]]) -> list[list[int]]:
 
 
 def _session(data: bytes, threads: int) -> Any:
+    from ehrqa_cli.onnx import runtime
+
     try:
-        import onnxruntime
+        onnxruntime = runtime()
     except ImportError as error:
         raise ModelError(
             "onnxruntime is not installed, so notes cannot be searched",

@@ -46,8 +46,10 @@ class Folder:
     def network(self, name: str) -> Any:
         """An ONNX network, checked, as a session on one thread of the CPU. Raises ModelError."""
         data = self.read(name)
+        from ehrqa_cli.onnx import runtime
+
         try:
-            import onnxruntime
+            onnxruntime = runtime()
         except ImportError as error:
             raise ModelError(
                 "onnxruntime is not installed, so there is no second opinion",

@@ -125,9 +125,9 @@ class SecondOpinion:
 
     @cached_property
     def _runtime(self) -> str:
-        import onnxruntime
+        from ehrqa_cli.onnx import runtime
 
-        return str(onnxruntime.__version__)
+        return str(runtime().__version__)
 
     def _look(self, linked: LinkedQuestion) -> _Seen:
         known = self._seen.get(linked.text)

@@ -26,8 +26,10 @@ def open_network(
     ``cuda`` None takes a graphics card if there is one that works. Raises ModelError.
     """
     data = _checked(path, sha256)
+    from ehrqa_cli.onnx import runtime
+
     try:
-        import onnxruntime
+        onnxruntime = runtime()
     except ImportError as error:
         raise ModelError("onnxruntime is not installed, so no image can be read", _INSTALL) from (
             error
