@@ -37,12 +37,14 @@ test: setup
 	$(BIN)/ruff check ehrqa_cli tests plugins
 	$(BIN)/mypy --strict ehrqa_cli
 	$(BIN)/mypy --strict plugins/ehrqa-duckdb/ehrqa_duckdb
+	$(BIN)/mypy --strict plugins/ehrqa-openai/ehrqa_openai
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q
 
 # Real servers. What cannot run here is skipped, and pytest's summary says what and why.
 # (pytest's status 5 is "there are no such tests".)
 test-backends: setup
+	-@$(PIP) install -q -e 'plugins/ehrqa-openai[server]'  # llama.cpp's own server
 	@$(BIN)/pytest -q -m backend -rs || { [ $$? -eq 5 ] && \
 	  echo "skipped: this version has no plugin for a database server, so there is nothing to test"; }
 
