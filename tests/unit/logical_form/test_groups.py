@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from ehrqa_cli.contracts.errors import FormError
-from ehrqa_cli.logical_form import EOS, Machine, compile_sql, describe, parse, print_form
+from ehrqa_cli.logical_form import (
+    EOS,
+    Machine,
+    compile_sql,
+    describe,
+    evidence_queries,
+    parse,
+    print_form,
+)
 
 _TABLES = """
 CREATE TABLE patients (row_id, subject_id, gender, dob, dod);
@@ -130,3 +139,18 @@ def test_the_machine_offers_groups_only_where_they_mean_something() -> None:
 def test_a_wait_needs_the_event_it_is_counted_from() -> None:
     with pytest.raises(FormError, match="waiting time"):
         compile_sql(parse("avg_wait icustay"))
+
+
+@pytest.mark.parametrize(("order", "expected"), [("last", [(3,)]), ("second_last", [])])
+def test_the_only_time_is_not_the_second(order: str, expected: list[tuple[int]]) -> None:
+    """SQLite (3.40) ignores OFFSET with DISTINCT where an index answers a scalar subquery."""
+    ((_, sql),) = evidence_queries(parse(f"time {order} admission patient 1"))
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(
+            """
+            CREATE TABLE admissions (row_id, subject_id, hadm_id, admittime, dischtime);
+            CREATE INDEX by_time ON admissions (subject_id, admittime);
+            INSERT INTO admissions VALUES (3, 1, 10, '2100-01-01 00:00:00', '2100-01-02 00:00:00');
+            """
+        )
+        assert db.execute(sql).fetchall() == expected
