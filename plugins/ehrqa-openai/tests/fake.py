@@ -27,6 +27,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.server.lock:
             self.server.heard.append(body)
+            self.server.paths.append(self.path)
             self.server.keys.append(self.headers.get("authorization"))
             replies = self.server.replies
             reply = replies.pop(0) if len(replies) > 1 else replies[0]
@@ -64,6 +65,7 @@ class FakeServer(ThreadingHTTPServer):
         self.replies: list[Reply] = [says("")]
         self.heard: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.paths: list[str] = []
         self.hung_up = threading.Event()
         self.now = self.most = 0
 

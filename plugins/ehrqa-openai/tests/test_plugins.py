@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,18 @@ def test_choices(fake: FakeServer, settings: Settings, told: str, letter: str | 
     assert answer.choice == letter
     assert answer.text == (OPTIONS[letter] if letter else None)
     assert "A. metformin\nB. lisinopril 10 mg" in fake.heard[0]["messages"][1]["content"]
+
+
+def test_a_running_read_is_cancelled_and_the_next_one_is_not(
+    fake: FakeServer, settings: Settings
+) -> None:
+    fake.replies = [says("word " * 500, pause=0.05), says("Answer: lisinopril\nLines: 1")]
+    reader = OpenAiNoteReader(Server(settings))
+    timer = threading.Timer(0.3, reader.cancel)
+    timer.start()
+    with pytest.raises(Cancelled):
+        reader.read(ASKED, lines())
+    assert reader.read(ASKED, lines()).text == "lisinopril"
 
 
 def test_nothing_to_read_asks_nobody(fake: FakeServer, settings: Settings) -> None:

@@ -9,14 +9,15 @@ import threading
 import time
 import traceback
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ehrqa_openai.said import entropy
 from ehrqa_openai.server import Prompt, Server
-from ehrqa_openai.settings import Settings
+from ehrqa_openai.settings import Secret, Settings
 
-from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError, UsageError
 
 from .fake import KEY, FakeServer, Handler, event, fails, says, sends
 
@@ -147,6 +148,52 @@ def test_the_environment_names_no_proxy(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     fake.replies = [says("yes")]
     assert Server(settings).ask(ASK).told == "yes"
+
+
+def test_a_proxy_is_for_other_machines_only(fake: FakeServer, settings: Settings) -> None:
+    proxy = fake.url.removesuffix("/v1")
+    there = replace(
+        settings,
+        url="http://gpu7:8000/v1",
+        hosts=("http://gpu7:8000",),
+        proxy=proxy,
+        key=Secret(""),
+    )
+    fake.replies = [says("yes")]
+    assert Server(there).ask(ASK).told == "yes"
+    assert fake.paths == ["http://gpu7:8000/v1/chat/completions"]
+    here = replace(settings, proxy="http://127.0.0.1:9")
+    assert Server(here).ask(ASK).told == "yes"
+
+
+def test_certificates_that_are_none(tmp_path: Path, settings: Settings) -> None:
+    path = tmp_path / "ca.pem"
+    for made in (False, True):
+        if made:
+            path.write_text("hello", encoding="utf-8")
+        there = replace(settings, url="https://127.0.0.1:1/v1", ca_file=str(path))
+        with pytest.raises(UsageError, match="CA_FILE"):
+            Server(there).ask(ASK)
+
+
+def test_cancel_does_not_wait_for_the_name_of_a_host(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def resolve(*_: object, **__: object) -> None:
+        over.wait(20)
+        raise socket.gaierror("no such host")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    url, hosts = "http://gpu7:8000/v1", ("http://gpu7:8000",)
+    server = Server(replace(settings, url=url, hosts=hosts, key=Secret("")))
+    try:
+        assert cancelled_while(server) < 1.0
+        with pytest.raises(ModelError, match="no whole answer"):
+            Server(replace(server.settings, timeout=0.2)).ask(ASK)
+    finally:
+        over.set()
 
 
 def unused_port() -> int:
