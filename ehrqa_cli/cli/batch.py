@@ -128,7 +128,7 @@ def _go_on(run: Any, flags: dict[str, Any]) -> bool:
 
 def _of_now(options: AnswerOptions) -> AnswerOptions:
     """The wall clock, where it is wanted, is read once for all questions and processes."""
-    from ehrqa_cli.engine.session import check_time
+    from ehrqa_cli.engine.times import check_time
 
     return replace(options, as_of=check_time(options.as_of)) if options.as_of else options
 

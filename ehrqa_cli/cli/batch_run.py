@@ -206,7 +206,7 @@ def settings_of(options: AnswerOptions, session: Session, as_csv: bool) -> dict[
 
 def _model_hash(name: str) -> str | None:
     """Of the shipped model's file, as its manifest says."""
-    from ehrqa_cli.engine.session import shipped_model
+    from ehrqa_cli.engine.parts import shipped_model
 
     return _hash(shipped_model().parent / "manifest.json") if name == "local" else None
 

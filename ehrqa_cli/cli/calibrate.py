@@ -78,7 +78,7 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
 def _choose(items: Sequence[Asked], db: Path, goal: str, model: str) -> Thresholds:
     from ehrqa_cli.engine import open_session
     from ehrqa_cli.engine.confidence import Thresholds
-    from ehrqa_cli.engine.session import shipped_thresholds
+    from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate.asked import ask_all
     from ehrqa_cli.evaluate.thresholds import Goal, choose_known, hashes
 

@@ -123,7 +123,7 @@ def _known(name: str, names: list[str], what: str) -> None:
 
 
 def _time(text: str, _settings: Settings) -> None:
-    from ehrqa_cli.engine.session import check_time
+    from ehrqa_cli.engine.times import check_time
 
     check_time(text)
 

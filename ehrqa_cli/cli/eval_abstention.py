@@ -132,7 +132,7 @@ def _measure(valid: Dataset, test: Dataset | None, flags: dict[str, Any]) -> Abs
 
 def _plan(flags: dict[str, Any]) -> Plan:
     from ehrqa_cli.engine.confidence import Thresholds
-    from ehrqa_cli.engine.session import shipped_thresholds
+    from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate.abstention.study import TABLES, Plan
 
     tables = _list(flags["tables"]) or list(TABLES)

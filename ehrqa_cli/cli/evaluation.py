@@ -75,7 +75,7 @@ def ehrsql(**flags: Any) -> int:
 
 
 def _draw(out: Path, header: dict[str, Any]) -> None:
-    from ehrqa_cli.engine.session import shipped_thresholds
+    from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate import plots
     from ehrqa_cli.evaluate.abstention import signals
     from ehrqa_cli.evaluate.ehrsql import RECORDS

@@ -290,7 +290,7 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
     from ehrqa_cli import config
     from ehrqa_cli.engine import Mode
     from ehrqa_cli.engine.confidence import Thresholds, goal_key
-    from ehrqa_cli.engine.session import check_time
+    from ehrqa_cli.engine.times import check_time
 
     resolved = config.resolve()
     settings = resolved.settings
@@ -331,7 +331,7 @@ def _or_set(given: Any, resolved: Resolved, name: str, check: Callable[[Any], ob
 def time_given(given: str | None) -> str | None:
     """The time of --as-of or of the settings, checked; None without one. Raises UsageError."""
     from ehrqa_cli import config
-    from ehrqa_cli.engine.session import check_time
+    from ehrqa_cli.engine.times import check_time
 
     time: str | None = _or_set(given, config.resolve(), "as_of", check_time)
     return None if time is None else check_time(time)

@@ -24,7 +24,7 @@ _ODD = ("", " ", "?", "é\u202e\x07\U0001f600", "a" * 2000, "<pat>#9 <lab>#7", "
 
 def make(plugin: type[Text2Sql], folder: Path) -> Text2Sql:
     """As the program makes one: without arguments, or with the path of the shipped model."""
-    from ehrqa_cli.engine.session import shipped_model
+    from ehrqa_cli.engine.parts import shipped_model
 
     del folder
     made: Callable[..., Text2Sql] = plugin

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, Query, Question, Status
-from ehrqa_cli.engine.ask import advance, begin, end, take_written, write
+from ehrqa_cli.engine.ask import advance, begin, end
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, Step
+from ehrqa_cli.engine.query_path import take_written, write
 from ehrqa_cli.engine.session import Session
 
 CHUNK = 64  # questions taken together, and by one worker at a time

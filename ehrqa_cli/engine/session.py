@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from enum import StrEnum
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
-from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Question, Scope
-from ehrqa_cli.engine.confidence import Thresholds, goal_key
+from ehrqa_cli.contracts.types import Answer, Limits, Question, Scope
+from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.parts import Linker, Mode, Second, shipped_model, shipped_thresholds
+from ehrqa_cli.engine.times import check_time
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.images import ImageReader
@@ -28,51 +27,6 @@ if TYPE_CHECKING:
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.third import ThirdOpinion
-
-THRESHOLDS_FILE = "text2sql/thresholds.json"
-_TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?")
-
-
-class Mode(StrEnum):
-    """How much is done to be sure: ``fast`` asks no second opinion, ``careful`` a third one too."""
-
-    FAST = "fast"
-    NORMAL = "normal"
-    CAREFUL = "careful"
-
-
-class Near(Protocol):
-    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text``, its
-    ``form`` with references to the values of the question at hand, and their cosine distance."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def form(self) -> str: ...
-    @property
-    def distance(self) -> float: ...
-
-
-class Second(Protocol):
-    """What the engine needs of text2sql.second.SecondOpinion."""
-
-    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
-        """The measured signals by name."""
-
-    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Near]:
-        """The nearest known questions that can be filled with this question's values."""
-
-    def provenance(self) -> Mapping[str, str]:
-        """Files and their hashes."""
-
-
-class Linker(Protocol):
-    """What the engine needs of text2sql.linking.Linker."""
-
-    def link(
-        self, question: str, *, patient_id: int | None = None, study_id: int | None = None
-    ) -> LinkedQuestion:
-        """Tie spans of the question to values of the database."""
 
 
 class Session:
@@ -382,89 +336,3 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def shipped_model() -> Path:
-    """The model file named by the manifest under models/text2sql. Raises ModelError."""
-    from ehrqa_cli import modelstore
-
-    return modelstore.shipped_in("text2sql").path
-
-
-def shipped_thresholds() -> Thresholds | None:
-    """Those stored with the shipped model, if any. Raises UsageError for a broken file."""
-    from ehrqa_cli import modelstore
-
-    path = modelstore.models_root() / THRESHOLDS_FILE
-    return Thresholds.load(path) if path.is_file() else None
-
-
-def open_session(
-    db: Path | str,
-    *,
-    model: str | Text2Sql = "local",
-    as_of: str | None = None,
-    log: bool = True,
-    scope: Scope | None = None,
-    thresholds: Thresholds | Path | None = None,
-    mode: Mode = Mode.NORMAL,
-    goal: str | None = None,
-    graphs: ImageReader | None = None,
-    reader: str | NoteReader = "embedded",
-) -> Session:
-    """A session over the EHR in ``db``; nothing is opened before it is needed.
-
-    ``model`` and ``reader`` (of the notes) are a plugin's name or a ready one, which the session
-    closes.
-    ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
-    ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
-    questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
-    Raises UsageError for a wrong time, goal or thresholds file.
-    """
-    db = Path(db)
-    if as_of is not None:
-        as_of = check_time(as_of)
-    again = partial(
-        open_session,
-        db,
-        as_of=as_of,
-        log=log,
-        scope=scope,
-        thresholds=thresholds,
-        mode=mode,
-        goal=goal,
-    )
-    told = "the caller"
-    if isinstance(thresholds, Path):
-        told = f"the file {thresholds.name}"
-        thresholds = Thresholds.load(thresholds)
-    if goal is not None:
-        goal = goal_key(goal)
-        thresholds = thresholds.for_goal(goal) if thresholds else None
-    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
-    session = Session(
-        db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, reader=reader, **parts
-    )
-    session.thresholds_from = told
-    # Parts that are ready are this process's alone.
-    if isinstance(model, str) and isinstance(reader, str) and graphs is None:
-        session.reopen = partial(again, model=model, reader=reader)
-    return session
-
-
-def check_time(text: str) -> str:
-    """``text`` as YYYY-MM-DD HH:MM:SS; a date alone means its last minute, as EHRSQL has it."""
-    plain = text.strip().replace("T", " ")
-    if plain == "now":
-        return datetime.now().strftime("%Y-%m-%d %H:%M:%S")
-    found = _TIME.fullmatch(plain)
-    full = plain + (" 23:59:00" if len(plain) == 10 else ":00" if len(plain) == 16 else "")
-    try:
-        if not found:
-            raise ValueError
-        datetime.strptime(full, "%Y-%m-%d %H:%M:%S")
-    except ValueError:
-        raise UsageError(
-            f"'{text[:40]}' is not a time", "write it as 2100-12-31 or 2100-12-31 23:59:00, or now"
-        ) from None
-    return full

@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.draft import Draft
 from ehrqa_cli.engine.evidence import PATIENCE
-from ehrqa_cli.engine.session import Near
+from ehrqa_cli.engine.parts import Near
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
 from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
 from ehrqa_cli.text2sql.third import with_values

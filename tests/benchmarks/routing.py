@@ -24,9 +24,12 @@ from typing import Any, TextIO
 
 from ehrqa_cli.contracts.types import Question, Scope, Status
 from ehrqa_cli.engine import confidence
-from ehrqa_cli.engine.ask import advance, ask, begin, compile_form, end
+from ehrqa_cli.engine.ask import advance, ask, begin, end
 from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
-from ehrqa_cli.engine.session import Mode, Session, open_session, shipped_model
+from ehrqa_cli.engine.opening import open_session
+from ehrqa_cli.engine.parts import Mode, shipped_model
+from ehrqa_cli.engine.query_path import compile_form
+from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.whose import whose
 from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.vqa import Vqa

@@ -18,7 +18,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine import Session, ask, open_session
-from ehrqa_cli.engine.session import shipped_model
+from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.evaluate.load import load_ehrsql
 
 MIB = 1 << 20

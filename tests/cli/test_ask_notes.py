@@ -111,6 +111,6 @@ def test_a_note_is_compared_with_the_tables(
     answer = json.loads(ran.out)
     assert (ran.code, answer["scope"], answer["value"]) == (0, "note", said), answer["text"]
     assert noted_value in answer["text"] and "0.9" in answer["text"]
-    assert [item["kind"] for item in answer["evidence"]][0] == "note"
+    assert answer["evidence"][0]["kind"] == "note"
     assert {"kind": "row", "table": "labevents", "key": {"row_id": 2}} in answer["evidence"]
     assert answer["executed_sql"] and set(answer["provenance"]["models"]) >= {"notes", "text2sql"}

@@ -7,8 +7,9 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.route import route_sql
-from ehrqa_cli.engine.session import Session, check_time
+from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import sentence, value_of
+from ehrqa_cli.engine.times import check_time
 
 
 def run_neuralsql(session: Session, text: str, *, as_of: str | None = None) -> Answer:

@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.engine.chat import elliptic, phrases, reword
 from ehrqa_cli.engine.chat.elliptic import Follow
 from ehrqa_cli.engine.chat.phrases import NOT_VALUES, Part, Parts
-from ehrqa_cli.engine.session import Linker
+from ehrqa_cli.engine.parts import Linker
 from ehrqa_cli.text2sql.linking.tokens import fold
 
 WHOLE = "please ask the whole question"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
-from ehrqa_cli.engine.session import Linker, Session
+from ehrqa_cli.engine.parts import Linker
+from ehrqa_cli.engine.session import Session
 
 _ID = re.compile(r"(?<![\w.,/:-])#?(\d{5,18})(?![\w%]|[./:-]\d|,\d{3}\b)")
 

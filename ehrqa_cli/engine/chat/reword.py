@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.engine.chat.phrases import DATES, Part
-from ehrqa_cli.engine.session import Linker
+from ehrqa_cli.engine.parts import Linker
 
 # A verb that goes with one kind of event only.
 VERB = re.compile(

@@ -19,7 +19,7 @@ from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Session, ask
 from ehrqa_cli.engine.confidence import KINDS, Thresholds
-from ehrqa_cli.engine.session import shipped_model
+from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.evaluate.ehrsql import Judge
 from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record, Records

@@ -24,7 +24,8 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.confidence import Thresholds
-from ehrqa_cli.engine.session import Session, open_session
+from ehrqa_cli.engine.opening import open_session
+from ehrqa_cli.engine.session import Session
 
 OWN = Path(__file__).with_name("questions.jsonl")
 TIERS = ("1", "2", "3", "abstain")

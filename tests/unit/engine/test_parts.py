@@ -10,7 +10,7 @@ from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Result
 from ehrqa_cli.engine import confidence, evidence, lexicon, text
 from ehrqa_cli.engine.confidence import Thresholds
-from ehrqa_cli.engine.session import check_time
+from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS
 
 

@@ -1,0 +1,70 @@
+"""A session from what a user names: a database, a time, files, plugins."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ehrqa_cli.contracts.plugins import NoteReader, Text2Sql
+from ehrqa_cli.contracts.types import Scope
+from ehrqa_cli.engine.confidence import Thresholds, goal_key
+from ehrqa_cli.engine.parts import Mode
+from ehrqa_cli.engine.session import Session
+from ehrqa_cli.engine.times import check_time
+
+if TYPE_CHECKING:
+    from ehrqa_cli.contracts.images import ImageReader
+
+
+def open_session(
+    db: Path | str,
+    *,
+    model: str | Text2Sql = "local",
+    as_of: str | None = None,
+    log: bool = True,
+    scope: Scope | None = None,
+    thresholds: Thresholds | Path | None = None,
+    mode: Mode = Mode.NORMAL,
+    goal: str | None = None,
+    graphs: ImageReader | None = None,
+    reader: str | NoteReader = "embedded",
+) -> Session:
+    """A session over the EHR in ``db``; nothing is opened before it is needed.
+
+    ``model`` and ``reader`` (of the notes) are a plugin's name or a ready one, which the session
+    closes.
+    ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
+    ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
+    questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
+    Raises UsageError for a wrong time, goal or thresholds file.
+    """
+    db = Path(db)
+    if as_of is not None:
+        as_of = check_time(as_of)
+    again = partial(
+        open_session,
+        db,
+        as_of=as_of,
+        log=log,
+        scope=scope,
+        thresholds=thresholds,
+        mode=mode,
+        goal=goal,
+    )
+    told = "the caller"
+    if isinstance(thresholds, Path):
+        told = f"the file {thresholds.name}"
+        thresholds = Thresholds.load(thresholds)
+    if goal is not None:
+        goal = goal_key(goal)
+        thresholds = thresholds.for_goal(goal) if thresholds else None
+    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
+    session = Session(
+        db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, reader=reader, **parts
+    )
+    session.thresholds_from = told
+    # Parts that are ready are this process's alone.
+    if isinstance(model, str) and isinstance(reader, str) and graphs is None:
+        session.reopen = partial(again, model=model, reader=reader)
+    return session

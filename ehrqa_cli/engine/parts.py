@@ -1,0 +1,70 @@
+"""What a session is made of: how sure to be, what its parts must do, and those that are shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from ehrqa_cli.contracts.types import LinkedQuestion
+from ehrqa_cli.engine.confidence import Thresholds
+
+THRESHOLDS_FILE = "text2sql/thresholds.json"
+
+
+class Mode(StrEnum):
+    """How much is done to be sure: ``fast`` asks no second opinion, ``careful`` a third one too."""
+
+    FAST = "fast"
+    NORMAL = "normal"
+    CAREFUL = "careful"
+
+
+class Near(Protocol):
+    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text``, its
+    ``form`` with references to the values of the question at hand, and their cosine distance."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def distance(self) -> float: ...
+
+
+class Second(Protocol):
+    """What the engine needs of text2sql.second.SecondOpinion."""
+
+    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
+        """The measured signals by name."""
+
+    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Near]:
+        """The nearest known questions that can be filled with this question's values."""
+
+    def provenance(self) -> Mapping[str, str]:
+        """Files and their hashes."""
+
+
+class Linker(Protocol):
+    """What the engine needs of text2sql.linking.Linker."""
+
+    def link(
+        self, question: str, *, patient_id: int | None = None, study_id: int | None = None
+    ) -> LinkedQuestion:
+        """Tie spans of the question to values of the database."""
+
+
+def shipped_model() -> Path:
+    """The model file named by the manifest under models/text2sql. Raises ModelError."""
+    from ehrqa_cli import modelstore
+
+    return modelstore.shipped_in("text2sql").path
+
+
+def shipped_thresholds() -> Thresholds | None:
+    """Those stored with the shipped model, if any. Raises UsageError for a broken file."""
+    from ehrqa_cli import modelstore
+
+    path = modelstore.models_root() / THRESHOLDS_FILE
+    return Thresholds.load(path) if path.is_file() else None
