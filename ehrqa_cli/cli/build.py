@@ -46,7 +46,7 @@ def build() -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Every N-th question is also run by the engine; 1: all.",
+    help="One question in N is also run by the engine; 1: all.",
 )
 @click.option("--debias", default="20-16-5", show_default=True, help="The debiased split: λ1-λ2-M.")
 @json_option
@@ -62,10 +62,11 @@ def questions(**flags: Any) -> int:
     """
     from ehrqa_cli import config
     from ehrqa_cli.build.sets.build import QuestionsOrder, build_questions
-    from ehrqa_cli.cli.build_bias import bias, split_settings
+    from ehrqa_cli.cli.build_bias import AUTO, bias, split_settings
     from ehrqa_cli.evaluate.metrics import comparable
 
-    split_settings(flags["debias"])  # before anything is made
+    if flags["debias"] != AUTO:
+        split_settings(flags["debias"])  # before anything is made
     db: Path = database_path(flags["db"], config.load())
     database = open_database(db)
     try:
@@ -85,11 +86,6 @@ def questions(**flags: Any) -> int:
             card = build_questions(order, lambda done, size: advance(done, size, "questions"))
     finally:
         database.close()
-    if not card["bias"]["debiased"]["patterns"]:
-        diagnostics.note(
-            "no n-gram has so high a ratio in valid: the debiased split is one at random "
-            "(lower ratios: --debias)"
-        )
     return _tell(card, flags)
 
 
@@ -143,6 +139,9 @@ def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
         output.line(f"answer {name}  {n:,}")
     for name in found["templates_not_filled"]:
         output.line(f"not filled  {name}")
+    if "bias" in card:
+        split = card["bias"]["debiased"]
+        output.line(f"debiased split  {split['method']} ({split['patterns']} n-grams)")
     output.line(f"written  {flags['out']}")
     if counts["questions"] < flags["size"]:
         diagnostics.warn(

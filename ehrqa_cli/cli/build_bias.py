@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import BuildError
 
+if TYPE_CHECKING:
+    from ehrqa_cli.evaluate.abstention.split import Split, SplitSettings
+    from ehrqa_cli.evaluate.load import Item
+
 REPORT, DEBIASED = "bias.json", "debiased"
+AUTO = "auto"
 _SHOWN = 20
+_LADDER = ("20-16-5", "10-8-3", "6-5-2", "4-4-1", "3-3-1", "2-2-1")
 
 
 def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
@@ -20,7 +27,7 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     from ehrqa_cli.build.sets.shares import SPLITS
     from ehrqa_cli.cli.output import to_json
     from ehrqa_cli.evaluate.abstention.ngrams import NAMES, Patterns
-    from ehrqa_cli.evaluate.abstention.split import debiased, write_split
+    from ehrqa_cli.evaluate.abstention.split import write_split
     from ehrqa_cli.evaluate.load import load_ehrsql
 
     sets = {split: load_ehrsql(out, split) for split in SPLITS}
@@ -45,20 +52,36 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
             f"cannot write {out / REPORT}: {error.strerror}",
             "make room, then run the same command again: it goes on",
         ) from None
-    split = debiased(sets["valid"].items, split_settings(settings), seed)
+    split = _split(sets["valid"].items, seed, settings)
     card = write_split(split, sets["valid"], out / DEBIASED)
     strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
     return {
         "strongest": strongest,
         "debiased": {
-            "settings": settings,
+            "method": split.name,
             "patterns": len(card["patterns"]),
             "counts": card["counts"],
         },
     }
 
 
-def split_settings(text: str) -> Any:
+def _split(items: Sequence[Item], seed: int, settings: str) -> Split:
+    """The split of these settings; ``auto``: of the strictest that put at least a quarter of the
+    unanswerable questions into the new test set (the paper's ratios are those of a set of
+    thousands), else one at random."""
+    from ehrqa_cli.evaluate.abstention.split import at_random, debiased
+
+    if settings != AUTO:
+        return debiased(items, split_settings(settings), seed)
+    for text in _LADDER:
+        found = debiased(items, split_settings(text), seed)
+        none = [sum(i.gold is None for i in part) for part in (found.valid, found.test)]
+        if none[1] and none[1] >= sum(none) / 4:
+            return found
+    return at_random(items, seed)
+
+
+def split_settings(text: str) -> SplitSettings:
     """λ1-λ2-M. Raises UsageError."""
     from ehrqa_cli.cli.eval_abstention import _settings
 

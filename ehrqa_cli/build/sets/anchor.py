@@ -34,9 +34,6 @@ class AnchoredTimes(TimeSampler):
 
     anchor: Event = _NOWHERE
 
-    def __init__(self, years: tuple[int, ...], rng: random.Random) -> None:
-        super().__init__(years, rng)
-
     def year(self) -> int:
         """The event's year, seldom another."""
         if self.anchor.time and self._rng.random() < 0.9:

@@ -6,27 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ehrqa_cli import neuralsql
+from ehrqa_cli.build.sets.shares import fraction
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Row
 
+REFUSED, DIFFERENT = "the engine cannot run it", "the engine gives another answer"
 _LIMITS = Limits(seconds=120.0, rows=100_000, length=50_000_000)
 
 
 @dataclass(frozen=True)
 class EngineCheck:
-    """Runs the NeuralSQL of every ``every``-th attempt (1: of all) on the file as it is, with the
-    guard, the planner and the scene graphs, and compares the rows as sets."""
+    """Runs the NeuralSQL of one attempt in ``every`` (1: of all), drawn by the ``seed``, on the
+    file as it is, with the guard, the planner and the scene graphs; compares the rows as sets."""
 
     database: Database
     as_of: str
     graphs: ImageReader | None
     every: int
+    seed: int
+
+    def chosen(self, number: int) -> bool:
+        """Is the attempt of this number one that is run?"""
+        return fraction(self.seed, "check", number) < 1 / self.every
 
     def __call__(self, number: int, sql: str, rows: Sequence[Row]) -> str | None:
         """What is wrong, or None."""
-        if number % self.every:
+        if not self.chosen(number):
             return None
         try:
             found, _ = neuralsql.run(
@@ -35,9 +42,9 @@ class EngineCheck:
         except Cancelled:
             raise
         except EhrqaError:
-            return "the engine cannot run it"
+            return REFUSED
         if _plain(found.rows) != _plain(rows):
-            return "the engine gives another answer"
+            return DIFFERENT
         return None
 
 

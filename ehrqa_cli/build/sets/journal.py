@@ -44,25 +44,35 @@ class Journal:
         self.hash = run_hash(self.settings)
         self._file: IO[str] | None = None
         self._path = out / WORK / _ATTEMPTS
-        self._claim()
+        self._check()
 
     @property
     def complete(self) -> bool:
         """Has this very set been finished already?"""
         return (self.out / CARD).is_file()
 
-    def _claim(self) -> None:
+    def _check(self) -> None:
         path = self.out / SETTINGS
         try:
             if path.is_file():
                 self._compare(path)
-                return
-            if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
+            elif self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
                 raise UsageError(
                     f"{self.out} holds something else", "give a new or empty folder with --out"
                 )
+        except OSError as error:
+            raise writing(path, error) from None
+
+    def claim(self) -> None:
+        """Make the folder this set's own. Raises BuildError when it cannot be written."""
+        path = self.out / SETTINGS
+        try:
             self.out.mkdir(parents=True, exist_ok=True)
-            replace_text(path, json.dumps(self.settings, indent=1, ensure_ascii=False) + "\n")
+            for part in self.out.rglob("*.part*"):  # of a build that was killed
+                part.unlink()
+            if not path.is_file():
+                text = json.dumps(self.settings, indent=1, ensure_ascii=False)
+                replace_text(path, text + "\n")
         except OSError as error:
             raise writing(path, error) from None
 
@@ -85,6 +95,7 @@ class Journal:
         """Call ``attempt`` with each line that is there, then with None for a new one, until it
         gives None. Returns the number of attempts. Raises BuildError when nothing can be
         written."""
+        self.claim()
         count = 0
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

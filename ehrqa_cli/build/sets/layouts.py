@@ -7,6 +7,7 @@ reads (question, form, template, family).
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any
 from ehrqa_cli.build.sets.journal import (
     Journal,
     Plain,
-    replace_text,
     write_lines,
     write_list,
     writing,
@@ -26,7 +26,6 @@ from ehrqa_cli.contracts.errors import BuildError
 
 AnswerText = Callable[[Sequence[tuple[Any, ...]]], str]
 """Rows as EHRSQL's answer.json prints them."""
-Records = Callable[[], Iterator[Plain]]
 _NULL = "null"
 
 
@@ -137,8 +136,6 @@ def _annotated(record: Plain) -> Plain:
 
 def _object(path: Path, items: Iterable[tuple[str, str]]) -> None:
     """A JSON object, one key a line, written as the items come."""
-    import json
-
     path.parent.mkdir(parents=True, exist_ok=True)
     first = True
     with path.open("w", encoding="utf-8") as file:
@@ -151,13 +148,8 @@ def _object(path: Path, items: Iterable[tuple[str, str]]) -> None:
 
 
 def _data(path: Path, version: str, questions: Iterable[Plain]) -> None:
-    import json
-
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{"version": {json.dumps(version)}, "data": [')
         for at, question in enumerate(questions):
             file.write((",\n" if at else "\n") + json.dumps(question, ensure_ascii=False))
         file.write("\n]}\n")
-
-
-__all__ = ["AnswerText", "made", "replace_text", "write_questions", "write_sheet"]

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from ehrqa_cli.build.generate import Generator
-from ehrqa_cli.build.image_templates import image_templates
 from ehrqa_cli.build.image_wording import ImageTemplate
 from ehrqa_cli.build.pair import Pair
 from ehrqa_cli.build.sets.anchor import AnchoredGenerator, AnchoredImages
@@ -222,16 +221,6 @@ class Questions:
             maker = AnchoredImages(modality, generator, present)
             for one in maker.templates:
                 yield Kind(modality, one.text, partial(_of_images, maker, one))
-
-
-def templates_of(images: bool) -> Sequence[str]:
-    """Names of all templates, with those about images or without."""
-    from ehrqa_cli.build.templates import load_library
-
-    names = [f"table: {t.text}" for t in load_library().families["table"]]
-    if images:
-        names += [f"{t.modality}: {t.text}" for t in image_templates()]
-    return names
 
 
 def _of_tables(generator: AnchoredGenerator, template: Template, loose: float) -> Pair:

@@ -27,16 +27,13 @@ def split_at(share: float) -> str:
 
 
 def splits_of(members: Iterable[int], seed: int) -> dict[int, str]:
-    """The split of each patient: the parts are exact however few there are (three or more have
-    one in each)."""
+    """The split of each patient: the parts are as said, and of three or more patients each split
+    has one."""
     order = sorted(members, key=lambda m: (fraction(seed, "patient", m), m))
-    count = len(order)
-    found = {member: split_at(at / count) for at, member in enumerate(order)}
-    if count >= len(SPLITS):
-        valid = min(round(count * PARTS[0]), count - 2)
-        for at, member in enumerate(order[valid:], valid):
-            found[member] = VALID if at == valid or found[member] == VALID else TEST
-    return found
+    least = int(len(order) >= len(SPLITS))
+    valid, test = (max(least, round(len(order) * part)) for part in PARTS[1:])
+    names = [TRAIN] * (len(order) - valid - test) + [VALID] * valid + [TEST] * test
+    return dict(zip(order, names, strict=False))
 
 
 class Answers:

@@ -9,7 +9,7 @@ a row for each study and relation that can be, with ``relation`` 1 or 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 from ehrqa_cli.build.sets.working import Working
@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr.cxr_vocabulary import CATEGORIES, CATEGORY_OF
 from ehrqa_cli.sqltext import quote
-from ehrqa_cli.vqa import Program, Vqa, parse
+from ehrqa_cli.vqa import Program, Unparsed, Vqa, parse
 from ehrqa_cli.vqa.matrix import Known, Matrix
 from ehrqa_cli.vqa.ontology import ABNORMALITY, TECHNICAL
 from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, NAME, PLACE, Leaf, Op
@@ -167,7 +167,10 @@ def _of(leaf: Leaf) -> str:
 
 @lru_cache(maxsize=20_000)
 def _program(text: str) -> Program:
-    return parse(text.replace("''", "'"))
+    try:
+        return parse(text.replace("''", "'"))
+    except Unparsed as error:
+        raise Unsheeted(text) from error
 
 
 def _end(sql: str, start: int) -> int:
@@ -181,8 +184,3 @@ def _end(sql: str, start: int) -> int:
                 return match.start()
             depth -= 1
     return len(sql)
-
-
-def columns() -> Sequence[str]:
-    """Names of the table's columns."""
-    return tuple(part.split()[0] for part in CREATE.partition("(")[2].split(", "))

@@ -274,6 +274,3 @@ def _said(name: str, value: str, rng: random.Random) -> str:
 
 def _name(index: int) -> str:
     return f"program_{index}"
-
-
-__all__ = ["VqaQuestions", "canonical_text", "entropies"]
