@@ -7,6 +7,7 @@ that are answered with no.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -108,9 +109,8 @@ class AnchoredSampler(SlotSampler):
         """As the sampler's; a second study is an earlier one of the same patient."""
         if name == "study_id2" and name not in drawn:
             now = self.draw("study_id", context, drawn)[""].form
-            before = [s for s in self.person.studies if str(s) != now]
-            at = self.person.studies.index(int(now)) if now.isdigit() and before else 0
-            pool = self.person.studies[:at] or before
+            earlier = [*itertools.takewhile(lambda s: str(s) != now, self.person.studies)]
+            pool = earlier or [s for s in self.person.studies if str(s) != now]
             if pool:
                 study = str(self._rng.choice(pool))
                 drawn[name] = {"": Spoken(study, study)}

@@ -105,6 +105,7 @@ class Journal:
                     break
                 kept, count = end, count + 1
             with self._path.open("a", encoding="utf-8") as self._file:
+                self._own(self._file)
                 self._file.truncate(kept)
                 while (made := attempt(None)) is not None:
                     # Line by line, as the reader of a killed build has only what was written.
@@ -114,6 +115,19 @@ class Journal:
         except OSError as error:
             raise writing(self._path, error) from None
         return count
+
+    def _own(self, file: IO[str]) -> None:
+        """Two builds of one set would write between each other's lines."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildError(
+                f"{self.out} is being built by another process", "wait until it has ended"
+            ) from None
 
     def _lines(self) -> Iterator[tuple[Plain, int]]:
         """Whole lines with where each ends; what follows a torn one is not read."""

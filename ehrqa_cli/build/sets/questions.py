@@ -32,6 +32,7 @@ _TRIES = 48
 _EVEN = 32  # tries in which the answers of a template are kept even
 _LOOSE = {False: 0.1, True: 0.85}
 _NUMBER = re.compile(r"\d{5,}")
+_PATIENT, _STUDY = re.compile(r"\bpatient (\d+)"), re.compile(r"\bstudy (\d+)")
 _PRESENT = re.compile(r"(visit|icu) current|(admission|icustay) .*current")
 _TEMPLATED = 0.5  # of the unanswerable: written as such; the others are near misses
 
@@ -141,14 +142,15 @@ class Questions:
         if self._check and (wrong := self._check(self._number, neuralsql, rows)):
             return wrong
         scope, whose = scope_of(form)
-        patient = self._generator.sampler.person.id if whose is PatientScope.SINGLE else None
+        patient = self._whose(pair.form) if whose is PatientScope.SINGLE else None
         return {
             "question": pair.question,
             "form": pair.form,
             "neuralsql": neuralsql,
             "sql": None if sheet else sql,
             "answer_sheet": sheet,
-            "answer": [list(row) for row in rows],
+            # Rows of a set have no order; how SQLite came by them should make no difference.
+            "answer": sorted((list(row) for row in rows), key=_order),
             "key": key,
             "template": kind.text,
             "family": kind.family,
@@ -190,6 +192,13 @@ class Questions:
         if patient is not None and patient in self._splits:
             return self._splits[patient]
         return split_at(fraction(self._seed, "group", otherwise))
+
+    def _whose(self, form: str) -> int | None:
+        """The patient whom a form is about, by id or by a study's."""
+        if found := _PATIENT.search(form):
+            return int(found[1])
+        found = _STUDY.search(form)
+        return self._owners.get(int(found[1])) if found else None
 
     def _named(self, question: str) -> int | None:
         """The patient whom a question names, by id or by a study's."""
@@ -243,6 +252,11 @@ def _marks(question: str, form: str) -> list[bytes]:
     if form != "abstain":
         texts.append("f " + form)
     return [hashlib.blake2b(text.encode(), digest_size=10).digest() for text in texts]
+
+
+def _order(row: Sequence[Any]) -> list[tuple[bool, Any]]:
+    """Numbers before text."""
+    return [(isinstance(cell, str), cell) for cell in row]
 
 
 def _key(form: Form, rows: tuple[Row, ...]) -> str:

@@ -86,10 +86,11 @@ class Working:
     def add_table(self, create: str, insert: str, rows: Iterable[Row], *indexes: str) -> None:
         """A table of the builder's beside the EHR's; it is never written to the file."""
         self._made = create.split()[2]
-        self.copy.execute(create)
+        # Temporary: the connection to a file that is not copied may write nothing else.
+        self.copy.execute(create.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
         self.copy.executemany(insert, rows)
         for index in indexes:
-            self.copy.execute(index)
+            self.copy.execute(index.replace("CREATE INDEX ", "CREATE INDEX temp.", 1))
 
     def _run(self, connection: sqlite3.Connection, sql: str, most: int) -> tuple[Row, ...] | None:
         self._looks = _LOOKS

@@ -108,3 +108,12 @@ def test_a_full_disk_is_one_line_and_the_build_goes_on_later(
     monkeypatch.undo()
     Journal(out, {}).run(counter(9, []))
     assert content(out) == whole
+
+
+def test_two_builds_of_one_set_at_once_are_refused(tmp_path: Path) -> None:
+    def other(done: Plain | None) -> Plain | None:
+        with pytest.raises(BuildError, match="another process"):
+            Journal(tmp_path / "out", {}).run(counter(1, []))
+        return None
+
+    Journal(tmp_path / "out", {}).run(other)

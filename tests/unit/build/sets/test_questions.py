@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from ehrqa_cli.build.generate import Drawn
+from ehrqa_cli.build.sets.anchor import AnchoredGenerator
 from ehrqa_cli.build.sets.checks import DIFFERENT, REFUSED, EngineCheck
+from ehrqa_cli.build.sets.people import People, Person
+from ehrqa_cli.build.sets.periods import Now
 from ehrqa_cli.build.sets.questions import Questions, Sources
 from ehrqa_cli.logical_form import compile_sql, parse
 
@@ -129,3 +133,25 @@ def test_what_the_check_rejects_is_no_question(pictured) -> None:
     found = [maker.attempt(None) for _ in range(3)]
     assert maker.made == 1  # the one without an answer
     assert all(line["why"].get(DIFFERENT) for line in found if "failed" in line)
+
+
+def test_a_patient_without_images_has_no_earlier_study(pictured) -> None:
+    people = People(pictured.sources.working, pictured.sources.vocabulary)
+    generator = AnchoredGenerator(pictured.sources.vocabulary, people, Now("2100-12-31 23:59:00"))
+    generator.sampler.person = Person(1, {})
+    drawn = generator.sampler.draw("study_id2", "visit", {})
+    assert int(drawn[""].form) in pictured.sources.vocabulary.studies
+
+
+def test_a_second_study_is_an_earlier_one_of_the_same_patient(pictured) -> None:
+    people = People(pictured.sources.working, pictured.sources.vocabulary)
+    generator = AnchoredGenerator(pictured.sources.vocabulary, people, Now("2100-12-31 23:59:00"))
+    for seed in range(30):
+        generator.rng.seed(seed)
+        generator.sampler.focus(["study"], 0.0)
+        drawn: Drawn = {}
+        second = generator.sampler.draw("study_id2", "visit", drawn)[""].form
+        studies = generator.sampler.person.studies
+        assert int(second) in studies
+        first = studies.index(int(drawn["study_id"][""].form))
+        assert first == 0 or studies.index(int(second)) < first
