@@ -48,7 +48,12 @@ def build() -> None:
     show_default=True,
     help="One question in N is also run by the engine; 1: all.",
 )
-@click.option("--debias", default="20-16-5", show_default=True, help="The debiased split: λ1-λ2-M.")
+@click.option(
+    "--debias",
+    default="auto",
+    show_default=True,
+    help="The debiased split: λ1-λ2-M, or the strictest that these questions allow.",
+)
 @json_option
 def questions(**flags: Any) -> int:
     """Questions over tables and chest X-rays in the manner of EHRSQL and EHRXQA, each with an

@@ -1,7 +1,7 @@
 """A set of questions in the layouts that evaluation and training read.
 
 For each split: ``S.json`` is EHRXQA's, with every question; ``S/`` is EHRSQL-2024's, with those
-over tables alone and those without an answer; ``pairs/S.jsonl`` is what the text-to-SQL trainer
+about tables alone; ``pairs/S.jsonl`` is what the text-to-SQL trainer
 reads (question, form, template, family).
 """
 
@@ -108,7 +108,7 @@ def _ehrsql(
     folder: Path, records: Callable[[], Iterator[Plain]], answer_text: AnswerText, version: str
 ) -> None:
     def own() -> Iterator[Plain]:
-        return (r for r in records() if r["modality"] == "table" or r["answer"] is None)
+        return (r for r in records() if r["modality"] == "table")
 
     def answers() -> Iterator[tuple[str, str]]:
         for r in own():

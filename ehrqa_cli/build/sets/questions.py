@@ -34,6 +34,9 @@ _LOOSE = {False: 0.1, True: 0.85}
 _NUMBER = re.compile(r"\d{5,}")
 _PATIENT, _STUDY = re.compile(r"\bpatient (\d+)"), re.compile(r"\bstudy (\d+)")
 _PRESENT = re.compile(r"(visit|icu) current|(admission|icustay) .*current")
+_PICTURE = re.compile(
+    r"\bimag(e|ing)\b|x-?ray|\bcxr\b|radiograph|\b(chest )?films?\b|\bc\.?t\b|\bmri\b", re.I
+)
 _TEMPLATED = 0.5  # of the unanswerable: written as such; the others are near misses
 
 Check = Callable[[int, str, tuple[Row, ...]], str | None]
@@ -171,6 +174,9 @@ class Questions:
             pair = self._spoiler.make()
         if self._is_asked(pair):
             return "asked already"
+        pictured = bool(_PICTURE.search(pair.template + " " + pair.question))
+        if pictured and self._sources.labels is None:
+            return "about images"  # where there are none, that word alone would give it away
         patient = self._named(pair.question)
         return {
             "question": pair.question,
@@ -182,7 +188,7 @@ class Questions:
             "key": "",
             "template": pair.template,
             "family": pair.family,
-            "modality": "image" if "image" in pair.template else "table",
+            "modality": "image" if pictured else "table",
             "patient_scope": "single" if patient else "group",
             "patient_id": patient,
             "split": self._split(patient, pair.question),
