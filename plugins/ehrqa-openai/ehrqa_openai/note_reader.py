@@ -24,8 +24,14 @@ from ehrqa_openai.support import ENOUGH, ENOUGH_OF_OPTION, borne
 _LONGEST_QUESTION = 2000
 _LONGEST_OPTION = 1000
 _TOKENS = 512
-_ANSWER = re.compile(r"^\W*answer\W*?:[\s*_]*(.*)$", re.IGNORECASE | re.MULTILINE)
-_LINES = re.compile(r"^\W*lines?\W*?:(.*)$", re.IGNORECASE | re.MULTILINE)
+_REPLY = "Reply with two lines, the first beginning with Answer: and the second with Lines:"
+# "Answer: x", and what small models make of it: "**Answer**: x", "The answer is x".
+_ANSWER = re.compile(
+    r"^\W*(?:the )?answer(?:\W*?:| is\b:?)[ \t*_]*(.*)$", re.IGNORECASE | re.MULTILINE
+)
+_LINES = re.compile(
+    r"^\W*(?:the )?(?:cited )?lines?(?:\W*?:| (?:is|are)\b:?)(.*)$", re.IGNORECASE | re.MULTILINE
+)
 _LETTER = re.compile(r"\W*([^\W_]+)")
 _UNSAID = re.compile(r"\W*not (?:stated|mentioned|found|documented)\b", re.IGNORECASE)
 _NOTHING = "the notes hold no line that bears on the question"
@@ -97,15 +103,17 @@ def prompt(question: str, shown: Page, choices: Mapping[str, str] | None) -> Pro
     )
     asked = f"Question: {plain(question, _LONGEST_QUESTION)}"
     listed = f"\nOptions:{options}" if options else ""
-    return Prompt(system(), f"{shown.text}\n{asked}{listed}", _TOKENS)
+    return Prompt(system(), f"{shown.text}\n{asked}{listed}\n{_REPLY}", _TOKENS)
 
 
 def read_reply(told: str) -> Reply:
-    """The two lines of a reply; an answer that is not where it should be is none."""
+    """The two lines of a reply. A small model leaves out the label of the answer: then it is what
+    stands before its citations."""
     answer, lines = _ANSWER.search(told), _LINES.search(told)
     numbers = re.findall(r"\d+", lines[1]) if lines else []
     cited = tuple(dict.fromkeys(int(number[:9]) for number in numbers))
-    return Reply(answer[1].strip().strip("*_ ") if answer else "", cited)
+    before = told[: lines.start()].strip() if lines else ""
+    return Reply((answer[1] if answer else before).strip().strip("*_ "), cited)
 
 
 def checked(

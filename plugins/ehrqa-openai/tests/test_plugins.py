@@ -12,6 +12,7 @@ from typing import Any
 import ehrqa_openai
 import pytest
 from ehrqa_openai import OpenAiJudge, OpenAiNoteReader, OpenAiText2Sql
+from ehrqa_openai.note_reader import Reply, read_reply
 from ehrqa_openai.page import MOST, page
 from ehrqa_openai.plain import plain
 from ehrqa_openai.server import Server
@@ -180,6 +181,24 @@ def test_an_answer_with_verbatim_citations(fake: FakeServer, settings: Settings)
     assert span.excerpt == NOTE[0] == "\n".join(NOTE)[span.start : span.end]
     asked = fake.heard[0]["messages"][1]["content"]
     assert "1| He was started" in asked and "PWNED" not in asked and "3| Discharged" in asked
+
+
+@pytest.mark.parametrize(
+    ("told", "answer", "cited"),
+    [
+        ("Answer: x 1\nLines: 1, 2", "x 1", (1, 2)),
+        ("**Answer**: x\n**Lines**: [2]", "x", (2,)),
+        ("The answer is lisinopril.\nThe lines are 1 and 2.", "lisinopril.", (1, 2)),
+        ("answer: x\nline: 4, 4", "x", (4,)),
+        ("Answer:\nLines: 1", "", (1,)),
+        ("Lines: 3\nAnswer: 5", "5", (3,)),
+        ("because of x\nLines: 5", "because of x", (5,)),
+        ("Lines: 1", "", (1,)),
+        ("x", "", ()),
+    ],
+)
+def test_replies_of_many_forms(told: str, answer: str, cited: tuple[int, ...]) -> None:
+    assert read_reply(told) == Reply(answer, cited)
 
 
 @pytest.mark.parametrize(
