@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +13,17 @@ from ehrqa_cli.contracts.errors import BuildError
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.abstention.split import Split, SplitSettings
-    from ehrqa_cli.evaluate.load import Item
+    from ehrqa_cli.evaluate.load import Dataset, Item
 
 REPORT, DEBIASED = "bias.json", "debiased"
 AUTO = "auto"
 _SHOWN = 20
-_LADDER = ("20-16-5", "10-8-3", "6-5-2", "4-4-1", "3-3-1", "2-2-1")
+_LADDER = ("20-16-5", "10-8-3", "4-4-1", "2-2-1", "1-1-1")
 
 
 def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     """Write ``bias.json`` (the n-grams of all questions that go with having no answer, highest
-    ratio first) and ``debiased/`` (a new valid and test of the set's valid split). Returns a
+    ratio first) and ``debiased/`` (a new valid and test, made of the set's). Returns a
     summary for the card. Raises BuildError or EvaluationError when they cannot be written."""
     from ehrqa_cli.build.sets.journal import replace_text
     from ehrqa_cli.build.sets.shares import SPLITS
@@ -52,8 +54,9 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
             f"cannot write {out / REPORT}: {error.strerror}",
             "make room, then run the same command again: it goes on",
         ) from None
-    split = _split(sets["valid"].items, seed, settings)
-    card = write_split(split, sets["valid"], out / DEBIASED)
+    both = _together(sets["valid"], sets["test"])
+    split = _split(both.items, seed, settings)
+    card = write_split(split, both, out / DEBIASED)
     strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
     return {
         "strongest": strongest,
@@ -65,8 +68,14 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     }
 
 
+def _together(valid: Dataset, test: Dataset) -> Dataset:
+    """Both as one set to divide anew: valid alone has too few unanswerable questions."""
+    text = hashlib.sha256(f"{valid.sha256} {test.sha256}".encode()).hexdigest()
+    return replace(valid, split="valid+test", sha256=text, items=(*valid.items, *test.items))
+
+
 def _split(items: Sequence[Item], seed: int, settings: str) -> Split:
-    """The split of these settings; ``auto``: of the strictest that put at least a quarter of the
+    """The split of these settings; ``auto``: of the strictest that put at least a fifth of the
     unanswerable questions into the new test set (the paper's ratios are those of a set of
     thousands), else one at random."""
     from ehrqa_cli.evaluate.abstention.split import at_random, debiased
@@ -76,7 +85,7 @@ def _split(items: Sequence[Item], seed: int, settings: str) -> Split:
     for text in _LADDER:
         found = debiased(items, split_settings(text), seed)
         none = [sum(i.gold is None for i in part) for part in (found.valid, found.test)]
-        if none[1] and none[1] >= sum(none) / 4:
+        if none[1] and none[1] >= sum(none) / 5:
             return found
     return at_random(items, seed)
 

@@ -268,3 +268,18 @@ def test_no_images(cli, demo, labels, tmp_path) -> None:
 def test_wrong_settings_of_the_split_are_said_before_anything_is_made(cli, demo, tmp_path) -> None:
     ran = cli("build", "questions", "--db", demo, "--out", tmp_path / "set", "--debias", "much")
     assert ran.code == 2 and "is no split" in ran.err and not (tmp_path / "set").exists()
+
+
+def test_the_debiased_split_is_of_valid_and_test_and_what_gives_itself_away_is_told(built) -> None:
+    card = json.loads((built / "card.json").read_text())
+    asked = {
+        split: {q["id"] for q in json.loads((built / split / "data.json").read_text())["data"]}
+        for split in ("train", "valid", "test", "debiased/valid", "debiased/test")
+    }
+    assert asked["debiased/valid"] | asked["debiased/test"] == asked["valid"] | asked["test"]
+    assert not asked["debiased/valid"] & asked["debiased/test"]
+    report = json.loads((built / "bias.json").read_text())
+    assert report["questions"] == sum(len(asked[s]) for s in ("train", "valid", "test"))
+    ratios = [p["ratio"] for p in report["unigram"]]
+    assert ratios == sorted(ratios, reverse=True)
+    assert card["bias"]["debiased"]["method"] in ("random", "debiased 1-1-1", "debiased 2-2-1")
