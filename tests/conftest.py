@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
+
+from ehrqa_cli.ehr import schema
 
 # A test that imports onnxruntime by itself must not send events either (ehrqa_cli.onnx).
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -33,3 +36,37 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
     return home
+
+
+@pytest.fixture
+def ehr(tmp_path: Path) -> Path:
+    """Two patients, one admission each, three creatinine values of the first."""
+    path = tmp_path / "ehr.sqlite"
+    connection = sqlite3.connect(path)
+    for table in schema.TABLES:
+        connection.execute(table.ddl())
+    connection.executemany(
+        "INSERT INTO patients (row_id, subject_id, gender, dob) VALUES (?, ?, ?, ?)",
+        [(0, 101, "f", "2050-01-02 00:00:00"), (1, 102, "m", "2040-03-04 00:00:00")],
+    )
+    connection.executemany(
+        "INSERT INTO admissions VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
+        " 'medicare', 'english', 'married', ?)",
+        [
+            (0, 101, 1001, "2100-02-01 10:00:00", "2100-02-05 10:00:00", 50),
+            (1, 102, 1002, "2099-02-01 10:00:00", "2099-02-05 10:00:00", 59),
+        ],
+    )
+    connection.execute("INSERT INTO d_labitems VALUES (0, 50912, 'creatinine')")
+    connection.executemany(
+        "INSERT INTO labevents (row_id, subject_id, hadm_id, itemid, charttime, valuenum, valueuom)"
+        " VALUES (?, 101, 1001, 50912, ?, ?, 'mg/dl')",
+        [
+            (0, "2100-02-02 08:00:00", 1.1),
+            (1, "2100-02-03 08:00:00", 2.75),
+            (2, "2100-02-04 08:00:00", 0.9),
+        ],
+    )
+    connection.commit()
+    connection.close()
+    return path

@@ -178,12 +178,7 @@ def refuses(at: Opened) -> None:
     """Everything but one SELECT of the EHR's tables is refused, and nothing is changed."""
     before = at.database.execute("SELECT COUNT(*) FROM patients").rows
     for sql in queries.REFUSED:
-        try:
-            at.database.execute(sql)
-        except DatabaseError as error:
-            refusal(error)
-        else:
-            demand(False, f"it runs {sql}")
+        _refused(at.database, sql)
     demand(at.database.execute("SELECT COUNT(*) FROM patients").rows == before, "rows changed")
 
 
@@ -191,25 +186,24 @@ def refuses_by_itself(at: Opened) -> None:
     """The plugin alone, without the program before it, cannot be made to write."""
     backend = at.database.backend if isinstance(at.database, Translated) else at.database
     for sql in queries.WRITES:
-        try:
-            backend.execute(sql)
-        except DatabaseError as error:
-            refusal(error)
-        else:
-            demand(False, f"it runs {sql}")
+        _refused(backend, sql)
     demand(bool(backend.execute("SELECT COUNT(*) FROM patients").rows[0][0]), "rows are gone")
 
 
 def wrong_sql_is_an_error(at: Opened) -> None:
     """SQL that is wrong is a DatabaseError with a hint, and the next query runs."""
     for sql in queries.WRONG:
-        try:
-            at.database.execute(sql)
-        except DatabaseError as error:
-            refusal(error)
-        else:
-            demand(False, f"it runs {sql}")
+        _refused(at.database, sql)
         at.database.execute("SELECT 1")
+
+
+def _refused(database: Database, sql: str) -> None:
+    try:
+        database.execute(sql)
+    except DatabaseError as error:
+        refusal(error)
+    else:
+        demand(False, f"it runs {sql}")
 
 
 def limits_rows(at: Opened) -> None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
+from ehrqa_cli.contracts.errors import Cancelled
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.plugins import NoteReader
 from ehrqa_cli.notes.find import Finder, cohort
@@ -32,6 +34,7 @@ class NoteDesk:
     finder: Finder
     reader: NoteReader
     _told: set[int] = field(default_factory=set)
+    _ended: Event = field(default_factory=Event)
 
     @classmethod
     def open(cls, db_path: Path, reader: str | NoteReader = DEFAULT_READER) -> NoteDesk:
@@ -78,6 +81,7 @@ class NoteDesk:
 
     def cancel(self) -> None:
         """End the running ``answer`` from another thread; it raises Cancelled there."""
+        self._ended.set()
         self.reader.cancel()
 
     def lines(
@@ -103,12 +107,16 @@ class NoteDesk:
         """Answer ``question`` from the notes of ``patient_id`` and nothing else, or decline.
 
         ``choices`` are letters with their options; then ``choice`` of the answer is a letter.
-        Raises DatabaseError for damaged files and ModelError for a missing model.
+        Raises DatabaseError for damaged files, ModelError for a missing model, and Cancelled after
+        ``cancel``.
         """
+        self._ended.clear()
         found = self.lines(question, patient_id, choices)
         if not found:
             return NoteAnswer(None, reason=f"patient {patient_id} has no notes")
         self.prepare(patient_id)
+        if self._ended.is_set():  # a reader forgets what came before it was asked
+            raise Cancelled("cancelled", "")
         if isinstance(self.reader, RecordReader):
             record = self.record(patient_id)
             return self.reader.read_record(question, record, found, choices)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +12,6 @@ from ehrqa_cli import registry
 from ehrqa_cli.cli import main
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
-from ehrqa_cli.ehr import schema
 from ehrqa_cli.engine import Session
 
 
@@ -41,40 +38,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return Ran(code, captured.out, captured.err)
 
     return run
-
-
-@pytest.fixture
-def ehr(tmp_path: Path) -> Path:
-    """Two patients, one admission each, three creatinine values of the first."""
-    path = tmp_path / "ehr.sqlite"
-    connection = sqlite3.connect(path)
-    for table in schema.TABLES:
-        connection.execute(table.ddl())
-    connection.executemany(
-        "INSERT INTO patients (row_id, subject_id, gender, dob) VALUES (?, ?, ?, ?)",
-        [(0, 101, "f", "2050-01-02 00:00:00"), (1, 102, "m", "2040-03-04 00:00:00")],
-    )
-    connection.executemany(
-        "INSERT INTO admissions VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
-        " 'medicare', 'english', 'married', ?)",
-        [
-            (0, 101, 1001, "2100-02-01 10:00:00", "2100-02-05 10:00:00", 50),
-            (1, 102, 1002, "2099-02-01 10:00:00", "2099-02-05 10:00:00", 59),
-        ],
-    )
-    connection.execute("INSERT INTO d_labitems VALUES (0, 50912, 'creatinine')")
-    connection.executemany(
-        "INSERT INTO labevents (row_id, subject_id, hadm_id, itemid, charttime, valuenum, valueuom)"
-        " VALUES (?, 101, 1001, 50912, ?, ?, 'mg/dl')",
-        [
-            (0, "2100-02-02 08:00:00", 1.1),
-            (1, "2100-02-03 08:00:00", 2.75),
-            (2, "2100-02-04 08:00:00", 0.9),
-        ],
-    )
-    connection.commit()
-    connection.close()
-    return path
 
 
 class RoteModel(Text2Sql):

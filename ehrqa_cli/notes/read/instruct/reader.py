@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.chat import Gguf
-from ehrqa_cli.contracts.errors import ModelError
+from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
 from ehrqa_cli.llama import Llama
 from ehrqa_cli.notes.read import injection
@@ -74,6 +74,7 @@ class InstructReader(RecordReader):
         self._load = load
         self._held: Held | None = None
         self._lock = threading.Lock()
+        self._ended = threading.Event()  # while the model is loaded, which takes a while
         self._page: tuple[tuple[Record, frozenset[tuple[str, int]]], Page | None] | None = None
 
     def read(
@@ -88,7 +89,6 @@ class InstructReader(RecordReader):
     def prepare(self, record: Record, on_read: OnRead | None = None) -> bool:
         with self._lock:
             held = self._model()
-            held.resume()
             page = self._whole(record, _addressed(record), held)
             if page is not None and page.lines:
                 held.hold(asking.prefix(held.transcript, page), on_read)
@@ -123,7 +123,6 @@ class InstructReader(RecordReader):
         given = {letter: text[:_LONGEST] for letter, text in (choices or {}).items()}
         with self._lock:
             held = self._model()
-            held.resume()
             out = frozenset() if injection.asks_about(question) else _addressed(record)
             page = self._whole(record, out, held) or best_page(
                 record, _ordered(evidence, found), out, min(PICKED, self.budget), _count(held)
@@ -136,6 +135,7 @@ class InstructReader(RecordReader):
         return self._choose(seen) if seen.choices else self._answer(seen)
 
     def cancel(self) -> None:
+        self._ended.set()
         if self._held is not None:
             self._held.cancel()
 
@@ -158,9 +158,14 @@ class InstructReader(RecordReader):
                 self._held = None
 
     def _model(self) -> Held:
+        """The model, loaded when it is first needed, ready to be spoken to."""
         if self._held is None:
+            self._ended.clear()
             context = self.budget + _ROOM
             self._held = Held(self.file, self._threads, context, self.states, self._load)
+            if self._ended.is_set():
+                raise Cancelled("cancelled", "")
+        self._held.resume()
         return self._held
 
     def _whole(self, record: Record, out: frozenset[tuple[str, int]], held: Held) -> Page | None:

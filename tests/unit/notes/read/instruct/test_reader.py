@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,3 +221,38 @@ def test_the_fitted_numbers_are_of_the_pinned_models() -> None:
     known = {model.sha256 for model in pullable_models(Path("."))}
     assert set(kept) - {"other"} <= known
     assert not fitted("f" * 64).measured
+
+
+def test_a_cancel_while_the_model_is_loaded_is_not_lost(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, model = make(script)
+    reader = desk.reader
+    assert isinstance(reader, InstructReader)
+    load = reader._load
+
+    def slow(*given: Any) -> Any:
+        desk.cancel()  # as from another thread
+        return load(*given)
+
+    monkeypatch.setattr(reader, "_load", slow)
+    with pytest.raises(Cancelled):
+        desk.answer(DOSE, 7)
+    assert model.decoded == 0
+    assert desk.answer(DOSE, 7).text == "40 mg PO BID"
+
+
+def test_a_cancel_while_lines_are_found_is_not_lost(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, model = make(script)
+    find = desk.finder.find
+
+    def slow(*given: Any, **named: Any) -> Any:
+        desk.cancel()
+        return find(*given, **named)
+
+    monkeypatch.setattr(desk.finder, "find", slow)
+    with pytest.raises(Cancelled):
+        desk.answer(DOSE, 7)
+    assert model.decoded == 0
