@@ -179,6 +179,8 @@ class Session:
         self.thresholds_from = "calibrated on this database"
         if found is None:
             stored = shipped_thresholds()
+            if stored is not None and not calibrated.holds(stored, self.model_hash):
+                stored = None  # of another model they would be a confidence that nobody measured
             self.thresholds_from = "stored with the model" if stored else "defaults"
             found = stored or Thresholds()
         return found.for_goal(self._goal) if self._goal else found
