@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ehrqa_cli.engine.parts import shipped_thresholds
+
 LAST = "last creatinine of patient 101?"
 COUNT = "SELECT count(*) FROM patients"
 
@@ -134,7 +136,11 @@ def test_an_unknown_profile_is_told_with_the_near_one(cli, wards, ehr, args):
         assert hint == "hint: did you mean 'ward-7'?"
 
 
-def test_settings_stand_in_for_flags_of_ask(cli, wards, ehr, rote):
+def test_settings_stand_in_for_flags_of_ask(cli, wards, ehr, rote, monkeypatch):
+    shipped = shipped_thresholds()
+    assert shipped is not None
+    made_with = {"model": "rote", "sha256": shipped.source["model_sha256"]}
+    monkeypatch.setattr(rote, "provenance", lambda _: made_with)
     with wards.open("a") as file:
         file.write('as_of = "2100-02-03 12:00:00"\nlog = false\n')
     told = json.loads(cli("ask", LAST, "--json", "--profile", "ward-7").out)
