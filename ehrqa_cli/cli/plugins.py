@@ -91,8 +91,7 @@ def check(names: tuple[str, ...], verbose: bool, as_json: bool) -> int:
     """Run the contract suite over every installed plugin, or over those named.
 
     The suite ships inside the package; it makes a small synthetic EHR and asks each plugin what
-    its contract demands. A plugin that cannot be run here counts as not passed; only one that
-    waits for a model to be pulled is passed over, unless it is named.
+    its contract demands. A plugin that cannot be run here counts as not passed.
 
     \b
     Examples:
@@ -107,9 +106,6 @@ def check(names: tuple[str, ...], verbose: bool, as_json: bool) -> int:
 
     records: list[dict[str, Any]] = []
     for plugin in suite.chosen(names):
-        if not names and (todo := suite.lacking(plugin)):
-            diagnostics.note(f"passed over {plugin.group}:{plugin.name}: {todo}")
-            continue
         outcomes = suite.check(plugin)
         state = suite.state(outcomes)
         records.append(

@@ -18,7 +18,7 @@ from ehrqa_cli.contract_suite import checking, database, note_reader, text2sql
 from ehrqa_cli.contract_suite.checking import State
 from ehrqa_cli.contract_suite.database import same_rows
 from ehrqa_cli.contract_suite.plugins import check, installed, state
-from ehrqa_cli.contracts.errors import DatabaseError
+from ehrqa_cli.contracts.errors import DatabaseError, ModelError
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
@@ -78,9 +78,15 @@ class Older(Mumbler):
 
 
 class Waiting(Mumbler):
+    """Needs a server, and is checked over a stand-in for it, which mumbles."""
+
+    def __init__(self, server: str | None = None) -> None:
+        if server is None:
+            raise ModelError("no server is named", "name one")
+
     @classmethod
-    def lacking(cls) -> str:
-        return "its model is not here (pull it)"
+    def for_check(cls) -> Waiting:
+        return cls("a stand-in")
 
 
 def failures(outcomes: list[checking.Outcome]) -> dict[str, State]:
@@ -157,16 +163,17 @@ def test_broken_plugins_are_told_of_by_name(capsys: pytest.CaptureFixture[str]) 
         "gone": State.BROKEN,
         "path": State.BROKEN,
         "older": State.FAILED,
-        "waiting": State.NOT_RUN,
+        "waiting": State.BROKEN,
     }
     assert main.run(["plugins", "check"]) == 1
     shown = capsys.readouterr()
     assert "broken  ehrqa.database:gone" in shown.out
     assert "written for version 0" in shown.out
-    assert "passed over ehrqa.text2sql:waiting" in shown.err
     assert main.run(["plugins", "check", "waiting", "--json"]) == 1
     (record,) = json.loads(capsys.readouterr().out)
-    assert record["state"] == "not run"
+    # It was made and asked: what it says is what fails.
+    assert record["state"] == "broken" and "no server" not in json.dumps(record)
+    assert len(record["checks"]) > 1
     assert main.run(["plugins", "list"]) == 0
     assert "gone" in capsys.readouterr().out
     assert main.run(["plugins", "info", "gone"]) == 0

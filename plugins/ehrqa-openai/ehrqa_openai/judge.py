@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.contracts.judging import PROMPT, Asked, Judge, prompt, verdict
-from ehrqa_openai import settings
+from ehrqa_openai import settings, stand_in
 from ehrqa_openai.plain import plain
 from ehrqa_openai.server import Prompt, Server
 
@@ -33,9 +33,10 @@ class OpenAiJudge(Judge):
         self._lock = threading.Lock()
 
     @classmethod
-    def lacking(cls) -> str:
-        """What must be set before it can be used; "" for nothing."""
-        return settings.lacking()
+    def for_check(cls) -> OpenAiJudge | None:
+        """Itself over a stand-in, for the contract suite; None where a server is named."""
+        server = stand_in.server()
+        return cls(server) if server is not None else None
 
     def judge(self, asked: Asked) -> float:
         choices = asked.choices

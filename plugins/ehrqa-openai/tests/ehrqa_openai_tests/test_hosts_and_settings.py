@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ehrqa_openai import OpenAiText2Sql, settings
 from ehrqa_openai.hosts import address, allow
-from ehrqa_openai.settings import Secret, Settings
+from ehrqa_openai.settings import Secret, Settings, lacking
 
 from ehrqa_cli.contracts.errors import UsageError
 
@@ -113,7 +113,7 @@ def test_variables_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_nothing_set_is_lacking_and_not_an_error() -> None:
-    assert "EHRQA_OPENAI_URL and EHRQA_OPENAI_MODEL" in OpenAiText2Sql.lacking()
+    assert "EHRQA_OPENAI_URL and EHRQA_OPENAI_MODEL" in lacking()
     with pytest.raises(UsageError):
         OpenAiText2Sql()
 
