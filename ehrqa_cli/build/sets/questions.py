@@ -14,6 +14,7 @@ from ehrqa_cli.build.generate import Generator
 from ehrqa_cli.build.image_wording import ImageTemplate
 from ehrqa_cli.build.pair import Pair
 from ehrqa_cli.build.sets.anchor import AnchoredGenerator, AnchoredImages
+from ehrqa_cli.build.sets.attempts import Attempts
 from ehrqa_cli.build.sets.journal import Plain
 from ehrqa_cli.build.sets.people import People
 from ehrqa_cli.build.sets.periods import Now
@@ -61,50 +62,31 @@ class Kind:
     make: Callable[[float], Pair]
 
 
-class Questions:
-    """The attempts of one set, one after another. What an attempt gives depends on the seed, its
-    number, and what the attempts before it gave."""
+class Questions(Attempts):
+    """The attempts of a set of questions over tables and images."""
 
     def __init__(self, sources: Sources, size: int, seed: int, check: Check | None = None) -> None:
         self._sources = sources
-        self._size = size
-        self._seed = seed
         self._check = check
         people = People(sources.working, sources.vocabulary)
         self._generator = AnchoredGenerator(sources.vocabulary, people, Now(sources.working.as_of))
         self._spoiler = Spoiler(self._generator)
         self._kinds = {kind.family + ": " + kind.text: kind for kind in self._all_kinds()}
-        self._turns = Turns(tuple(self._kinds), seed, UNANSWERABLE)
+        super().__init__(Turns(tuple(self._kinds), seed, UNANSWERABLE), size, seed)
         self._answers = Answers()
         self._asked: set[bytes] = set()
         self._splits = splits_of(sources.vocabulary.patients, seed)
         self._owners = self._owners_of_studies()
-        self._number = 0
 
     @property
     def templates(self) -> Sequence[str]:
         """The names of all templates, as records have them."""
         return tuple(self._kinds)
 
-    @property
-    def made(self) -> int:
-        """Questions made so far."""
-        return self._turns.made
-
-    def attempt(self, done: Plain | None) -> Plain | None:
-        """The next attempt: the one ``done`` in an earlier run, or a new one; None when the set
-        is complete, or nothing is left to ask."""
-        name = self._turns.next() if self._turns.made < self._size else None
-        if name is None:
-            return None
-        record = done if done is not None else self._new(name)
-        self._turns.took(name, "failed" not in record)
-        if "failed" not in record:
-            self._asked.update(_marks(record["question"], record["form"]))
-            if name:
-                self._answers.add(name, record["key"])
-        self._number += 1
-        return record
+    def _count(self, name: str, record: Plain) -> None:
+        self._asked.update(_marks(record["question"], record["form"]))
+        if name:
+            self._answers.add(name, record["key"])
 
     def _new(self, name: str) -> Plain:
         """One attempt: a record, or why the template gave none."""

@@ -17,6 +17,7 @@ from functools import lru_cache
 from ehrqa_cli.build.cxr_vocabulary import CATEGORY_WORDS, words_of
 from ehrqa_cli.build.image_wording import tidy
 from ehrqa_cli.build.images import SLOT
+from ehrqa_cli.build.sets.attempts import Attempts
 from ehrqa_cli.build.sets.films import Film, Pool
 from ehrqa_cli.build.sets.journal import Plain
 from ehrqa_cli.build.sets.shares import Turns
@@ -49,40 +50,24 @@ class Counts:
         self.answers[record["template_index"]][record["key"]] += 1
 
 
-class VqaQuestions:
-    """The attempts of one set, one after another; see ``questions.Questions``."""
+class VqaQuestions(Attempts):
+    """The attempts of a set of questions about one X-ray each."""
 
     def __init__(self, pool: Pool, size: int, seed: int) -> None:
         self._pool = pool
-        self._size = size
-        self._seed = seed
         self._templates = {_name(t.index): t for t in vqa_templates(seed)}
-        self._turns = Turns(tuple(self._templates), seed)
+        super().__init__(Turns(tuple(self._templates), seed), size, seed)
         self._counts = Counts()
         self._rows = {film.study: row for row, film in enumerate(pool.films)}
-        self._number = 0
 
     @property
     def templates(self) -> Sequence[str]:
         """The names of all templates, as the card counts them."""
         return tuple(f"{t.content_type}: {t.text}" for t in self._templates.values())
 
-    @property
-    def made(self) -> int:
-        """Questions made so far."""
-        return self._turns.made
-
-    def attempt(self, done: Plain | None) -> Plain | None:
-        """The next attempt, as ``Questions.attempt``."""
-        name = self._turns.next() if self._turns.made < self._size else None
-        if name is None:
-            return None
-        record = done if done is not None else self._new(name)
-        self._turns.took(name, "failed" not in record)
-        if "failed" not in record:
-            self._counts.add(record)
-        self._number += 1
-        return record
+    def _count(self, name: str, record: Plain) -> None:
+        del name
+        self._counts.add(record)
 
     def _new(self, name: str) -> Plain:
         template = self._templates[name]
