@@ -73,17 +73,19 @@ def _decide(draft: Draft, declined: str | None = None, risk: float | None = None
         forced=session.scope,
     )
     if draft.decision.scope is Scope.NOTE:
-        scope = PatientScope.SINGLE if patient else PatientScope.NONE
-        draft.route = Route(Scope.NOTE, scope, draft.decision.reason)
+        draft.route = _to_notes(patient, draft.decision.reason)
     return draft.decision
+
+
+def _to_notes(patient: Patient | None, why: str) -> Route:
+    return Route(Scope.NOTE, PatientScope.SINGLE if patient else PatientScope.NONE, why)
 
 
 def find_notes(draft: Draft) -> Reason | None:
     """Are there notes, and of the one patient that the question is about?"""
     patient = draft.patient
     if draft.route is None:
-        scope = PatientScope.SINGLE if patient else PatientScope.NONE
-        draft.route = Route(Scope.NOTE, scope, "there are notes here and no tables")
+        draft.route = _to_notes(patient, "there are notes here and no tables")
     return confidence.of_notes(
         draft.session.notes is not None,
         patient.patient_id if patient else None,

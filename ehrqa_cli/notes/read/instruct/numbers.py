@@ -29,10 +29,6 @@ class Numbers:
             node.number = number
         self._cited: set[int] = set()
 
-    def restart(self) -> None:
-        """Nothing is cited."""
-        self._cited.clear()
-
     def cite(self, ids: Sequence[int]) -> int:
         """Take the number whose tokens are ``ids`` out, and return it."""
         number = self._at(ids).number
