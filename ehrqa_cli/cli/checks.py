@@ -187,16 +187,17 @@ def writable(path: Path) -> bool:
 
 def database(db: Path | None) -> Iterator[Finding]:
     """The EHR of --db or of the settings, if there is one."""
-    path = db or config.load().db
+    from ehrqa_cli.cli.options import as_path, open_database, target_of
+
+    path = db or as_path(None, None, config.load().db)
     if path is None:
         yield Finding("database", OK, "none given (add --db FILE to check one)")
         return
-    from ehrqa_cli.cli.options import open_database
 
     opened = open_database(path)
     try:
         rows = opened.execute("SELECT count(*) FROM patients").rows
-        detail = f"{path}: {len(opened.schema())} tables, {rows[0][0]:,} patients"
+        detail = f"{target_of(path)}: {len(opened.schema())} tables, {rows[0][0]:,} patients"
         yield Finding("database", OK, f"{detail}, as of {opened.default_as_of()}")
     finally:
         opened.close()

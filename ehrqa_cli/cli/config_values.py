@@ -62,10 +62,10 @@ def _goal_of_thresholds(resolved: Resolved) -> Iterator[Problem]:
         yield Problem(where, f"goal: {settings.thresholds}: {error.message}", error.hint)
 
 
-def _database(path: Path, _settings: Settings) -> None:
-    from ehrqa_cli.cli.options import open_database
+def _database(target: Path | str, _settings: Settings) -> None:
+    from ehrqa_cli.ehr.open import open_database
 
-    open_database(path).close()
+    open_database(target).close()
 
 
 def _folder(path: Path, _settings: Settings) -> None:

@@ -9,7 +9,15 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.db_import import import_command
-from ehrqa_cli.cli.options import FILE, as_path, database_path, json_option, open_database
+from ehrqa_cli.cli.options import (
+    FILE,
+    TARGET,
+    as_path,
+    database_path,
+    json_option,
+    open_database,
+    target_of,
+)
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 
@@ -58,7 +66,7 @@ def demo(out: Path, seed: int, patients: int, force: bool) -> int:
 
 
 @db.command()
-@click.argument("file", type=FILE, callback=as_path, required=False)
+@click.argument("file", type=TARGET, callback=as_path, required=False)
 @json_option
 def info(file: Path | None, as_json: bool) -> int:
     """Describe the EHR in FILE: its tables, rows, columns, and what 'now' means in it.
@@ -69,11 +77,12 @@ def info(file: Path | None, as_json: bool) -> int:
       ehrqa db info ehr.sqlite --json
     """
     path = database_path(file)
+    shown = target_of(path)
     opened = open_database(path)
     try:
         facts: dict[str, Any] = {
-            "file": str(path),
-            "bytes": _size(path),
+            "file": shown,
+            "bytes": None if shown != str(path) else _size(path),
             "dialect": opened.dialect,
             "fingerprint": opened.fingerprint(),
             "as_of": opened.default_as_of(),
@@ -88,7 +97,8 @@ def info(file: Path | None, as_json: bool) -> int:
     if as_json:
         output.json_line(facts)
         return 0
-    output.line(f"{path}: {facts['dialect']}, {facts['bytes'] / 1e6:,.1f} MB")
+    size = "" if facts["bytes"] is None else f", {facts['bytes'] / 1e6:,.1f} MB"
+    output.line(f"{shown}: {facts['dialect']}{size}")
     output.line(f"fingerprint {facts['fingerprint']}")
     output.line(f"'now' is {facts['as_of']} unless --as-of says otherwise")
     for key, value in facts["about"].items():

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
+TARGET = click.Path(path_type=str)  # as it is written: a Path would make one of two slashes
 
 
 def as_path(
-    context: click.Context | None, option: click.Parameter | None, value: Path | None
+    context: click.Context | None, option: click.Parameter | None, value: str | Path | None
 ) -> Path | None:
     """A callback for what names a database: the file or folder by whose path all that belongs to
-    it is kept, without the backend's name before it (``duckdb:FILE``). Raises DatabaseError."""
+    it is kept, without the backend's name before it (``duckdb:FILE``), and for a server the file
+    that stands for it. Raises DatabaseError, and UsageError for a password in an address."""
     del context, option
     from ehrqa_cli.ehr.open import path_of
 
@@ -39,11 +41,11 @@ def as_path(
 
 _db_option = click.option(
     "--db",
-    type=FILE,
+    type=TARGET,
     callback=as_path,
     metavar="TARGET",
-    help="The EHR: a SQLite or DuckDB file, or a folder of Parquet or CSV files "
-    "[default: EHRQA_DB, or db in the settings file].",
+    help="The EHR: a SQLite or DuckDB file, a folder of Parquet or CSV files, or the address of "
+    "a server [default: EHRQA_DB, or db in the settings file].",
 )
 
 
@@ -357,6 +359,13 @@ def database_path(given: Path | None, settings: Settings | None = None) -> Path:
             "add --db FILE, or build one with `ehrqa db demo --out demo.sqlite`",
         )
     return path
+
+
+def target_of(path: Path) -> str:
+    """What the user calls the database at ``path``: a server's address, else the path."""
+    from ehrqa_cli.ehr.open import address_of
+
+    return str(address_of(path))
 
 
 def open_database(path: Path) -> Database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,6 +16,8 @@ from ehrqa_cli.contracts.errors import UsageError
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
 _FILES = (".json", ".onnx", ".gguf")
+_SCHEME = re.compile(r"([a-z][a-z0-9+-]+):(.+)", re.S)
+_FILE_SCHEMES = ("sqlite", "duckdb")
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Settings:
     """What the user has set; None means the default. `FIELDS` says what each is."""
 
     profile: str | None = None
-    db: Path | None = None
+    db: Path | str | None = None  # a text: an address, or a path with its backend's name
     model: str = "local"
     models: Path | None = None
     images: Path | None = None
@@ -57,6 +60,7 @@ class Kind(Enum):
 
     TEXT = "text in quotes"
     PATH = "a path in quotes"
+    TARGET = "a path or an address in quotes"
     NAME = "a name or a path in quotes"
     TIME = "a time"
     SWITCH = "true or false"
@@ -91,7 +95,7 @@ class Field:
 
 # In the order in which they are shown.
 FIELDS = (
-    Field("db", Kind.PATH, '"/data/ehr.sqlite"', "the database of commands without --db"),
+    Field("db", Kind.TARGET, '"/data/ehr.sqlite"', "the database of commands without --db"),
     Field("images", Kind.PATH, '"/data/mimic-cxr"', "the folder of chest X-rays"),
     Field("scene_graphs", Kind.PATH, '"/data/labels"', "labels to read in place of the X-rays"),
     Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
@@ -137,7 +141,11 @@ def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
         raise UsageError(f"{of.key} must be on or off", f"set {of.variable}=off")
     if not text.strip() or any(ord(char) < 32 for char in text):
         raise UsageError(f"{of.key} is empty or has control characters", f"write {_line(of)}")
-    if of.kind is Kind.PATH:
+    if of.kind is Kind.TARGET and (named := _SCHEME.fullmatch(text)):
+        if named[1] in _FILE_SCHEMES:  # relative to the settings file, as paths are
+            return f"{named[1]}:{_path(of, named[2], folder)}"
+        return text
+    if of.kind in (Kind.PATH, Kind.TARGET):
         return _path(of, text, folder)
     if of.kind is Kind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):
         return str(_path(of, text, folder))

@@ -14,6 +14,7 @@ from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr import schema as ehr_schema
+from ehrqa_cli.ehr import servers
 
 SQLITE = "sqlite"
 DUCKDB = "duckdb"
@@ -35,7 +36,10 @@ def open_database(target: str | Path) -> Database:
     Raises DatabaseError when there is none or it is not an EHR, PluginError for a backend that is
     not installed.
     """
+    target = address_of(target)
     name, rest = backend_of(target)
+    if name not in _FILES:
+        servers.check(str(target))
     if name not in registry.names(registry.DATABASE) and name in PACKAGES:
         raise PluginError(
             f"{target} needs the {name} backend, which is not installed",
@@ -83,11 +87,21 @@ def backend_of(target: str | Path) -> tuple[str, str]:
     return (DUCKDB if _is_duckdb(path) else SQLITE), text
 
 
+def address_of(target: str | Path) -> str | Path:
+    """What a file that stands for a server says (`servers`); any other target as it is."""
+    return servers.address_in(Path(target)) or target
+
+
 def path_of(target: str) -> Path:
     """The file or folder that ``target`` names: where its notes lie beside, and all else that is
-    kept by a database's path. ``duckdb:FILE`` is FILE."""
+    kept by a database's path. ``duckdb:FILE`` is FILE; a server has a file that stands for it.
+
+    Raises DatabaseError for a file of another backend, UsageError for a password in an address.
+    """
     name, rest = backend_of(target)
-    if name in _FILES and rest != target:
+    if name not in _FILES:
+        return servers.stand_in(target)
+    if rest != target:
         path = Path(rest)
         if path.exists() and backend_of(path)[0] != name:
             raise DatabaseError(

@@ -32,6 +32,7 @@ def open_session(
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
+    ``db`` is a path, or as a text whatever else ``--db`` takes.
     ``model`` and ``reader`` (of the notes) are a plugin's name or a ready one, which the session
     closes.
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
@@ -39,7 +40,9 @@ def open_session(
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     Raises UsageError for a wrong time, goal or thresholds file.
     """
-    db = Path(db)
+    from ehrqa_cli.ehr.open import path_of
+
+    db = path_of(db) if isinstance(db, str) else db
     if as_of is not None:
         as_of = check_time(as_of)
     again = partial(

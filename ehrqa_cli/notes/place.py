@@ -16,7 +16,11 @@ def beside(db_path: Path, suffix: str) -> Path:
     from ehrqa_cli import config
 
     settings = config.load()
-    if settings.notes is None or settings.db is None or settings.db.resolve() != db_path.resolve():
+    if settings.notes is None or settings.db is None:
+        return db_path.with_name(db_path.name + suffix)
+    from ehrqa_cli.ehr.open import path_of
+
+    if path_of(str(settings.db)).resolve() != db_path.resolve():
         return db_path.with_name(db_path.name + suffix)
     digest = hashlib.sha256(str(db_path.resolve()).encode()).hexdigest()[:12]
     return settings.notes / f"{db_path.stem}-{digest}{suffix}"

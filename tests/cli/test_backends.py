@@ -55,7 +55,26 @@ def test_refusals_are_one_line_with_a_hint(cli, duck: Path, tmp_path: Path) -> N
     assert (missing.code, "there is no database" in missing.err) == (1, True)
 
 
-def test_a_backend_that_is_not_installed(cli) -> None:
-    ran = cli("sql", "SELECT 1", "--db", "spark:somewhere")
+@pytest.fixture
+def only_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other backend is installed."""
+    names = registry.names
+    monkeypatch.setattr(
+        registry, "names", lambda group: ["sqlite"] if group == registry.DATABASE else names(group)
+    )
+
+
+@pytest.mark.usefixtures("only_sqlite")
+@pytest.mark.parametrize("target", ["spark:somewhere", "postgresql://reader@host/ehr"])
+def test_a_backend_that_is_not_installed(cli, target: str) -> None:
+    for ran in (cli("sql", "SELECT 1", "--db", target), cli("db", "info", target)):
+        assert ran.code == 2
+        assert target in ran.err  # not one slash for two
+        assert "ehrqa-" in ran.err
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated(cli) -> None:
+    ran = cli("ask", "how many patients are there?", "--db", "postgresql://me:hunter2@host/ehr")
     assert ran.code == 2
-    assert "ehrqa-spark" in ran.err
+    assert "~/.pgpass" in ran.err
+    assert "hunter2" not in ran.err + ran.out

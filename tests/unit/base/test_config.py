@@ -117,6 +117,14 @@ def test_paths_of_the_file_are_relative_to_it_and_those_of_variables_are_not(tmp
     assert config.load(write(tmp_path, 'vision = "lungs-1.2"')).vision == "lungs-1.2"  # a name
 
 
+def test_a_database_may_be_an_address(tmp_path: Path):
+    address = "postgresql://reader@host/ehr"
+    assert config.load(write(tmp_path, f'db = "{address}"')).db == address
+    assert config.load({"EHRQA_DB": address}).db == address
+    named = config.load(write(tmp_path, 'db = "duckdb:x/a.duckdb"')).db
+    assert named == f"duckdb:{tmp_path / 'x/a.duckdb'}"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "word"),
     [
@@ -132,7 +140,7 @@ def test_paths_of_the_file_are_relative_to_it_and_those_of_variables_are_not(tmp
         ("profile = 3", 1, "profile must be text"),
         ("\nprofiles = 3", 2, "profiles must be a table, not a number"),
         ('[profiles]\na = "x"', 2, "profiles.a must be a table, not text"),
-        ("[profiles.a]\ndb = []", 2, "db must be a path in quotes, not a list"),
+        ("[profiles.a]\ndb = []", 2, "db must be a path or an address in quotes, not a list"),
         ("[profiles.a]\n\n[profiles.b]\nprofile = 'a'", 4, "unknown setting 'profiles.b.profile'"),
         ("[chat]\ntheem = 'x'", 2, "unknown setting 'chat.theem'"),
         ("[chat.keys]\nquit = 3", 1, "chat.keys.quit must be text"),
