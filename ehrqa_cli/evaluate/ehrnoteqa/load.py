@@ -11,9 +11,9 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.notes import Note
-from ehrqa_cli.evaluate.ehrnoteqa.lengths import length_of, level_of
 from ehrqa_cli.evaluate.ehrnoteqa.notes import Notes, read_notes
 from ehrqa_cli.evaluate.files import Source, check_ids, find_file, read_objects
+from ehrqa_cli.notes.lengths import length_of, level_of
 
 NAME = "EHRNoteQA"
 OWN, OPEN_LAYOUT = "ehrnoteqa", "noteqa"

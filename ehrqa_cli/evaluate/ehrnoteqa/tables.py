@@ -7,10 +7,10 @@ from typing import Any
 
 from ehrqa_cli.evaluate.abstention.tables import Row, Table
 from ehrqa_cli.evaluate.calibration import wilson
-from ehrqa_cli.evaluate.ehrnoteqa.lengths import BANDS, band_of
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, Plain, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.notes.lengths import BANDS, band_of
 
 Grade = Callable[[Plain], float]
 _DECLINED_NOTE = (

@@ -15,11 +15,11 @@ from ehrqa_cli.contracts.errors import EvaluationError, ModelError
 from ehrqa_cli.contracts.judging import Asked, Judge
 from ehrqa_cli.contracts.notes import Note, NoteSpan
 from ehrqa_cli.evaluate.ehrnoteqa import NoteRun, load_noteqa
-from ehrqa_cli.evaluate.ehrnoteqa.lengths import band_of, level_of, tokens_of
 from ehrqa_cli.evaluate.ehrnoteqa.prompts import ask
 from ehrqa_cli.evaluate.ehrnoteqa.score import FREE_TEXT, best_rank, record_of
 from ehrqa_cli.evaluate.ehrnoteqa.tables import evidence_scores
 from ehrqa_cli.evaluate.note_answers import GivenAnswer
+from ehrqa_cli.notes.lengths import band_of, level_of, tokens_of
 
 TEXTS = {
     "7-DS-2": "Second stay.\n  Furosemide 40 mg daily.\nNo fever.",

@@ -1,0 +1,1 @@
+"""Questions over clinical notes: made by a model, filled from annotations, and reviewed."""
