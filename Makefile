@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DEMO := .demo/ehr.sqlite
-# The light plugins come with the set-up; Spark's is added by `make test-backends`.
-PLUGINS := $(filter-out plugins/%spark%/pyproject.toml,$(wildcard plugins/*/pyproject.toml))
-PACKAGES := $(foreach plugin,$(wildcard plugins/*/pyproject.toml),$(wildcard $(dir $(plugin))$(subst -,_,$(notdir $(patsubst %/,%,$(dir $(plugin)))))))
+# The light plugins come with the set-up; Spark's is added by `make test-backends`, and
+# plugins/template is there to be copied.
+PLUGINS := $(filter-out plugins/ehrqa-spark/%,$(wildcard plugins/ehrqa-*/pyproject.toml))
+PACKAGES := plugins/template/ehrqa_template $(foreach plugin,$(wildcard plugins/ehrqa-*/pyproject.toml),$(wildcard $(dir $(plugin))$(subst -,_,$(notdir $(patsubst %/,%,$(dir $(plugin)))))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: setup demo test test-backends wheel clean
