@@ -260,6 +260,56 @@ def _tb_cxr() -> Table:
     return Table("tb_cxr", columns, "studydatetime", (_PATIENT,), indexes, optional=True)
 
 
+def _cxr_source() -> Table:
+    """What made the scene graphs in the tables below: pairs of name and value."""
+    return Table(
+        "cxr_source", (_row_id(), Column("name", "TEXT"), Column("value", "TEXT")), optional=True
+    )
+
+
+def _d_cxr_relations() -> Table:
+    columns = (
+        _row_id(),
+        Column("relation", "INT", source="numbered here, from 0, those that the source sees first"),
+        _text("object", 50, "none: the image as a whole", required=False),
+        _text("attribute", 50),
+        _text("category", 50),
+        Column("covered", "INT", source="1: the source says something of it"),
+        Column("possible", "INT", source="1: it can occur"),
+        Column("unsaid", "INT", source="studies of which the source does not say it"),
+    )
+    return Table("d_cxr_relations", columns, unique="relation", optional=True)
+
+
+def _cxr_studies() -> Table:
+    columns = (
+        _row_id(),
+        _id("study_id"),
+        _text("image_id", 200, required=False),
+        _number("pa", "probability of a PA view, else AP"),
+        _number("female", "probability of a female patient"),
+        _number("ctr", "width of the heart over that of the thorax"),
+        _number("mtr", "width of the mediastinum over that of the thorax"),
+        Column("problem", "TEXT", False, "why the image says nothing; NULL: it does"),
+    )
+    return Table("cxr_studies", columns, unique="study_id", optional=True)
+
+
+def _cxr_relations() -> Table:
+    columns = (
+        _row_id(),
+        _id("study_id"),
+        Column("relation", "INT", source="d_cxr_relations.relation"),
+        _number("probability", "NULL: cannot be said; covered and without a row: 0"),
+    )
+    keys = (
+        ("study_id", "cxr_studies", "study_id"),
+        ("relation", "d_cxr_relations", "relation"),
+    )
+    indexes = (("study_id", "relation"), ("relation", "study_id"))
+    return Table("cxr_relations", columns, None, keys, indexes, optional=True)
+
+
 TABLES: tuple[Table, ...] = (
     _patients(),
     _admissions(),
@@ -314,7 +364,14 @@ TABLES: tuple[Table, ...] = (
     _icustays(),
     _transfers(),
 )
-OPTIONAL_TABLES: tuple[Table, ...] = (_tb_cxr(),)
+# Scene graphs as tables (docs/images-in-database.md), so that questions about images are joins.
+CXR_TABLES: tuple[Table, ...] = (
+    _cxr_source(),
+    _d_cxr_relations(),
+    _cxr_studies(),
+    _cxr_relations(),
+)
+OPTIONAL_TABLES: tuple[Table, ...] = (_tb_cxr(), *CXR_TABLES)
 BY_NAME: Mapping[str, Table] = {t.name: t for t in (*TABLES, *OPTIONAL_TABLES)}
 
 
