@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,14 @@ from ehrqa_cli.cli.eval_report import (
     print_report,
     together,
     write_report_html,
+)
+from ehrqa_cli.cli.eval_systems import (
+    fewshot_options,
+    open_fewshot,
+    open_measured,
+    seed_option,
+    system_option,
+    workers_option,
 )
 from ehrqa_cli.cli.options import (
     FILE,
@@ -28,6 +37,7 @@ from ehrqa_cli.cli.options import (
     vision_option,
 )
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.evaluate import systems
 
 if TYPE_CHECKING:
     from ehrqa_cli.vqa import Vqa
@@ -51,9 +61,7 @@ _shared = together(
             metavar="DIR",
             help="Gold scene graphs in a folder of labels, to measure the image reader by.",
         ),
-        click.option(
-            "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
-        ),
+        click.option("--predictions", type=FILE, metavar="FILE", help="The same as --system FILE."),
         click.option(
             "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
         ),
@@ -62,7 +70,7 @@ _shared = together(
             type=click.IntRange(min=1),
             help="Take only about N questions, spread evenly.",
         ),
-        click.option("--seed", default=0, show_default=True, help="Of the bootstrap's intervals."),
+        seed_option,
         click.option(
             "--text",
             type=click.Choice(TEXTS),
@@ -78,6 +86,7 @@ _shared = together(
 
 @click.command("mimic-cxr-vqa", short_help="Questions about one chest X-ray.")
 @_shared
+@system_option(systems.CXR_VQA)
 @click.option(
     "--reference",
     type=FILE,
@@ -99,7 +108,8 @@ def mimic_cxr_vqa(**flags: Any) -> int:
     from ehrqa_cli.evaluate.mimic_cxr_vqa import VqaRun
 
     check_html(flags)
-    asks = flags["predictions"] is None
+    chosen = systems.choose(flags["system"], flags["predictions"], systems.CXR_VQA)
+    asks = chosen.asks
     path = flags["db"]
     if asks and flags["scene_graphs"] is None:
         path = database_path(path)  # the images of the studies are registered there
@@ -120,7 +130,8 @@ def mimic_cxr_vqa(**flags: Any) -> int:
                 labels=_labels(flags),
                 reference=flags["reference"],
                 progress=lambda done, total: advance(done, total, "questions"),
-                **_common(flags),
+                system=chosen.name or systems.OURS,
+                **_common(flags, chosen),
             ).run()
     finally:
         if database is not None:
@@ -131,9 +142,16 @@ def mimic_cxr_vqa(**flags: Any) -> int:
 
 @click.command(short_help="Questions over tables and chest X-rays.")
 @_shared
+@system_option(systems.EHRXQA)
 @as_of_option
-@click.option("--model", metavar="NAME", help="The text-to-SQL model [default: local].")
-@click.option("--fast", is_flag=True, help="Ask no second opinion of the question.")
+@click.option(
+    "--model",
+    metavar="NAME|FILE",
+    help="The text-to-SQL model [default: local]; the GGUF file of a few-shot system.",
+)
+@fewshot_options
+@workers_option
+@click.option("--fast", is_flag=True, help="The same as --system ours-fast.")
 def ehrxqa(**flags: Any) -> int:
     """EHRXQA: answer every question; Acc_LF, Acc_EX|gt and Acc_EX|pred in all, by modality and by
     patient scope, with what was declined told apart, and baselines of a constant answer. Reads the
@@ -146,34 +164,45 @@ def ehrxqa(**flags: Any) -> int:
       ehrqa eval ehrxqa --data ehrxqa --split test --db gold.sqlite --images files \\
           --labels gold-graphs
       ehrqa eval ehrxqa --data ehrxqa --split test --db gold.sqlite --predictions p.json
+      ehrqa eval ehrxqa --data ehrxqa --split test --db gold.sqlite --images files \\
+          --system fewshot-bm25 --model qwen2.5-coder-1.5b.gguf --shots 10
     """
     from ehrqa_cli import config
-    from ehrqa_cli.engine import Mode, open_session
     from ehrqa_cli.evaluate.ehrxqa import XqaRun
+    from ehrqa_cli.evaluate.examples import examples_for
+    from ehrqa_cli.evaluate.fewshot import NEURALSQL
 
     check_html(flags)
+    chosen = systems.choose(flags["system"], flags["predictions"], systems.EHRXQA)
     settings = config.load()
     path = database_path(flags["db"], settings)
-    session = open_session(
-        path,
-        model=flags["model"] or settings.model,
-        as_of=flags["as_of"],
-        log=False,
-        mode=Mode.FAST if flags["fast"] else Mode.NORMAL,
-        graphs=_reader(flags, path),
-    )
-    with session, diagnostics.progress() as advance:
+    session = open_measured(path, flags, chosen, settings.model, images=True)
+    with ExitStack() as stack:
+        stack.enter_context(session)
+        advance = stack.enter_context(diagnostics.progress())
         if session.graphs is None:
             diagnostics.note(
                 "without --images or --scene-graphs, questions about images are declined"
             )
+        fewshot = open_fewshot(
+            flags,
+            chosen,
+            lambda: examples_for(flags["data"], flags["split"], flags["text"], flags["examples"]),
+            lambda: session.database.schema(),
+            NEURALSQL,
+        )
+        if fewshot is not None:
+            stack.callback(fewshot.close)
         report = XqaRun(
             flags["data"],
             flags["split"],
             session,
             labels=_labels(flags),
             progress=lambda done, total: advance(done, total, "questions"),
-            **_common(flags),
+            system=chosen.name or systems.OURS,
+            fewshot=fewshot,
+            workers=flags["workers"],
+            **_common(flags, chosen),
         ).run()
     write_report_html(flags, report)
     return print_report(report, flags["as_json"])
@@ -195,5 +224,6 @@ def _labels(flags: dict[str, Any]) -> Vqa | None:
     return Vqa(OracleGraphs.open(folder))
 
 
-def _common(flags: dict[str, Any]) -> dict[str, Any]:
-    return {name: flags[name] for name in ("predictions", "out", "limit", "seed", "text")}
+def _common(flags: dict[str, Any], chosen: systems.Chosen) -> dict[str, Any]:
+    found = {name: flags[name] for name in ("out", "limit", "seed", "text")}
+    return {**found, "predictions": chosen.predictions}

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 
 _POINTER = b"version https://git-lfs"
+# What of the package decides an answer beside the weights, which have hashes of their own.
+_CODE = frozenset({".py", ".toml", ".txt", ".json", ".sql", ".tsv"})
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,30 @@ def hash_file(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, or leave it as it was: a program that is ended here leaves no half of one.
+
+    Raises OSError.
+    """
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+@cache
+def code_hash() -> str:
+    """The start of the SHA-256 of this program's own files, less weights: what the header of a run
+    names it by, since a version number stays while files change."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root)
+        if path.suffix in _CODE and name.parts[0] != "_models":
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{name.as_posix()} {content}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _is_lines(path: Path) -> bool:

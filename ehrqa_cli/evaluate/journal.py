@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.files import write_whole
 
 RECORDS, TIMINGS = "records.jsonl", "timings.jsonl"
 Plain = dict[str, Any]
+Made = tuple[str, Plain, Plain]  # a question's id, its record, its seconds by step
 
 
 def run_hash(header: Plain) -> str:
@@ -24,7 +26,10 @@ def run_hash(header: Plain) -> str:
 
 
 class Journal:
-    """The records of one run; without a folder they are only handed on."""
+    """The records of one run; without a folder they are only handed on.
+
+    ``done`` are records and ``seconds`` their seconds, by question id.
+    """
 
     def __init__(self, out: Path | None, header: Plain) -> None:
         """Opens or begins the files. Raises EvaluationError when they are of another run."""
@@ -32,6 +37,7 @@ class Journal:
         self.header = json.loads(json.dumps(header))
         self.hash = run_hash(self.header)
         self.done: dict[str, Plain] = {}
+        self.seconds: dict[str, Plain] = {}
         if out is None:
             return
         path = out / RECORDS
@@ -40,7 +46,8 @@ class Journal:
             if path.is_file() and path.stat().st_size:
                 self._resume(path)
             else:
-                path.write_text(_line({"header": self.header}), encoding="utf-8")
+                write_whole(out / TIMINGS, "")
+                write_whole(path, _line({"header": self.header}))
         except (OSError, UnicodeDecodeError) as error:
             told = error.strerror if isinstance(error, OSError) else "it is not text"
             raise EvaluationError(f"cannot use {path}: {told}", "check --out") from None
@@ -53,24 +60,40 @@ class Journal:
     ) -> list[Plain]:
         """A record of each id, those of an earlier run first kept. ``make`` gives (record,
         seconds by step); ``progress`` is called with how many are done."""
-        found = []
-        for number, key in enumerate(ids, 1):
-            if key not in self.done:
-                record, seconds = make(key)
-                self._add({"id": key, **record, "run": self.hash}, {"id": key, **seconds})
-            found.append(self.done[key])
-            progress(number)
-        return found
+        return self.run_many(list(ids), lambda todo: ((key, *make(key)) for key in todo), progress)
+
+    def run_many(
+        self,
+        ids: Sequence[str],
+        make: Callable[[Sequence[str]], Iterable[Made]],
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> list[Plain]:
+        """As `run`, where ``make`` gives (id, record, seconds) of all ids that are still to do, in
+        their order."""
+        todo = [key for key in ids if key not in self.done]
+        if len(todo) < len(ids):
+            progress(len(ids) - len(todo))
+        for number, (key, record, seconds) in enumerate(make(todo) if todo else (), 1):
+            self._add({"id": key, **record, "run": self.hash}, {"id": key, **seconds})
+            progress(len(ids) - len(todo) + number)
+        return [self.done[key] for key in ids]
 
     def _add(self, record: Plain, seconds: Plain) -> None:
         line = _line(record)
         if self.out is not None:
-            with (self.out / TIMINGS).open("a", encoding="utf-8") as file:
-                file.write(_line(seconds))
-            with (self.out / RECORDS).open("a", encoding="utf-8") as file:
-                file.write(line)
+            try:
+                with (self.out / TIMINGS).open("a", encoding="utf-8") as file:
+                    file.write(_line(seconds))
+                with (self.out / RECORDS).open("a", encoding="utf-8") as file:
+                    file.write(line)
+            except OSError as error:
+                raise EvaluationError(
+                    f"cannot write to {self.out}: {error.strerror}",
+                    "make room, then give the same command again: it goes on",
+                ) from None
         # Read back, so that a resumed run scores exactly what a whole one does.
         self.done[record["id"]] = json.loads(line)
+        self.seconds[record["id"]] = {k: v for k, v in seconds.items() if k != "id"}
 
     def _resume(self, path: Path) -> None:
         lines = list(_whole_lines(path))
@@ -87,9 +110,19 @@ class Journal:
                 "give another folder with --out, or delete that one",
             )
         self.done = {line["id"]: line for line in lines[1:] if line.get("run") == self.hash}
+        times = path.with_name(TIMINGS)
+        told = {line.get("id"): line for line in _whole_lines(times)} if times.is_file() else {}
+        self.seconds = {
+            key: {k: v for k, v in told[key].items() if k != "id"}
+            for key in self.done
+            if key in told
+        }
         # A line cut short by an interruption goes, so that the next one begins afresh.
+        write_whole(
+            times, "".join(_line({"id": key, **rest}) for key, rest in self.seconds.items())
+        )
         kept = [_line({"header": self.header}), *(_line(r) for r in self.done.values())]
-        path.write_text("".join(kept), encoding="utf-8")
+        write_whole(path, "".join(kept))
 
 
 def _whole_lines(path: Path) -> Iterator[Plain]:

@@ -12,9 +12,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ehrqa_cli.contracts.errors import EvaluationError
+
 Answer = TypeVar("Answer", bound=Hashable)
 
 TRAIN, LEFT_OUT, HINDSIGHT = "train", "leave one out", "hindsight"
+MOST, PER_TEMPLATE = "most common answer", "most common per template"
+SYSTEMS = {"most-common": MOST, "most-common-per-template": PER_TEMPLATE}
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,9 @@ def priors(
         seen = _by_template(training)
         best = _best(Counter(a for _, a in training))
         return [
-            Prior("most common answer", TRAIN, tuple(best for _ in measured)),
+            Prior(MOST, TRAIN, tuple(best for _ in measured)),
             Prior(
-                "most common per template",
+                PER_TEMPLATE,
                 TRAIN,
                 tuple(_best(seen[t]) if t in seen else best for t, _ in measured),
             ),
@@ -56,19 +60,36 @@ def priors(
     most = _Ranked(Counter(a for _, a in measured))
     by_template = {t: _Ranked(counts) for t, counts in _by_template(measured).items()}
     return [
-        Prior("most common answer", LEFT_OUT, tuple(most.without(a) for _, a in measured)),
+        Prior(MOST, LEFT_OUT, tuple(most.without(a) for _, a in measured)),
         Prior(
-            "most common per template",
+            PER_TEMPLATE,
             LEFT_OUT,
             tuple(by_template[t].without(a, most) for t, a in measured),
         ),
-        Prior("most common answer", HINDSIGHT, tuple(most.first[1] for _ in measured)),
+        Prior(MOST, HINDSIGHT, tuple(most.first[1] for _ in measured)),
         Prior(
-            "most common per template",
+            PER_TEMPLATE,
             HINDSIGHT,
             tuple(by_template[t].first[1] for t, _ in measured),
         ),
     ]
+
+
+def prior_named(
+    name: str,
+    measured: Sequence[tuple[str, Answer]],
+    training: Sequence[tuple[str, Answer]],
+) -> tuple[Prior[Answer], Answer]:
+    """The prior that a system's name (``most-common``, ``most-common-per-template``) stands for,
+    chosen on ``training``, else with each question left out; and the most common answer of all.
+    Raises EvaluationError where there is nothing to choose on."""
+    found = next((p for p in priors(measured, training) if p.name == SYSTEMS[name]), None)
+    if found is None:
+        raise EvaluationError(
+            "there are no answers to choose the most common one of",
+            "give a folder with train.json, or a split with answers",
+        )
+    return found, _best(Counter(a for _, a in training or measured))
 
 
 def _by_template(pairs: Sequence[tuple[str, Answer]]) -> dict[str, Counter[Answer]]:

@@ -100,6 +100,11 @@ def scopes_of(template: str, query: str = "") -> tuple[str, str, str]:
     return IMAGE, scope, "1-image" if re.match(r"given the\b", template, re.I) else "N-image"
 
 
+def training_file(data: Path) -> Path | None:
+    """``train.json`` of the data set's own layout; None without one."""
+    return next((data / n for n in _names("train")[:-1] if (data / n).is_file()), None)
+
+
 def _names(split: str) -> tuple[str, ...]:
     folders = ("", "dataset/", "mimic_iv_cxr/", "dataset/mimic_iv_cxr/")
     return (*(f"{folder}{split}.json" for folder in folders), OPEN)

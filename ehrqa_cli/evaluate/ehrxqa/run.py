@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import Answer, Question, Row, Status
-from ehrqa_cli.engine import Session, ask
+from ehrqa_cli.engine import Session
 from ehrqa_cli.evaluate.asked import SCORING
+from ehrqa_cli.evaluate.ehrxqa.baselines import answers_of
 from ehrqa_cli.evaluate.ehrxqa.canonical import NOTHING, Program, same_program
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet, load_xqa
 from ehrqa_cli.evaluate.ehrxqa.score import (
@@ -24,10 +25,13 @@ from ehrqa_cli.evaluate.ehrxqa.score import (
     same_answer,
     score,
 )
+from ehrqa_cli.evaluate.fewshot import FewShot
+from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
 from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
-from ehrqa_cli.evaluate.journal import Journal, Plain, run_hash
+from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.systems import OURS
 
 _SHOWN = 100  # rows of an answer that a record keeps; all are scored
 
@@ -47,18 +51,22 @@ class Predicted:
 @dataclass(frozen=True)
 class XqaRun:
     """One run. ``session`` answers (and runs programs with its reader of images), or
-    ``predictions`` is a file of answers or programs; ``labels`` are gold scene graphs, with which
-    the predicted programs are run once more. ``text`` is the field that is asked, ``progress`` is
-    called with (done, all)."""
+    ``predictions`` is a file of answers or programs, or ``fewshot`` writes programs, or ``system``
+    is a baseline (systems.EHRXQA). ``labels`` are gold scene graphs, with which the predicted
+    programs are run once more. ``text`` is the field that is asked, ``workers`` how many processes
+    answer (see engine.many; the answers are the same), ``progress`` is called with (done, all)."""
 
     data: Path
     split: str
     session: Session
     predictions: Path | None = None
+    system: str = OURS
+    fewshot: FewShot | None = None
     labels: ImageReader | None = None
     out: Path | None = None
     limit: int | None = None
     seed: int = 0
+    workers: int | None = None
     text: str = "question"
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
@@ -67,16 +75,22 @@ class XqaRun:
         database or the model raises."""
         data = load_xqa(self.data, self.split, text=self.text)
         items = every_nth(data.items, self.limit)
-        given, predictor = self._given(items)
+        given, predictor = self._given(data, items)
         header = self._header(data, len(items), predictor)
         by_id = {item.id: item for item in items}
 
-        def make(key: str) -> tuple[Plain, Plain]:
-            item = by_id[key]
-            found = self._ask(item) if given is None else self._of_given(given[key])
-            return self._record(item, found), dict(found.seconds or {})
+        def make(todo: Sequence[str]) -> Iterator[Made]:
+            asked = [by_id[key] for key in todo]
+            if given is not None:
+                found: Iterable[Predicted] = (self._of_given(given[key]) for key in todo)
+            elif self.fewshot is not None:
+                found = (self._written(item, self.fewshot) for item in asked)
+            else:
+                found = self._asked(asked)
+            for item, one in zip(asked, found, strict=True):
+                yield item.id, self._record(item, one), dict(one.seconds or {})
 
-        records = Journal(self.out, header).run(
+        records = Journal(self.out, header).run_many(
             list(by_id), make, lambda done: self.progress(done, len(items))
         )
         report = self._report(header, data, items, records)
@@ -85,11 +99,15 @@ class XqaRun:
         return report
 
     def _given(
-        self, items: Sequence[XqaItem]
+        self, data: XqaSet, items: Sequence[XqaItem]
     ) -> tuple[Mapping[str, Given] | None, Mapping[str, Any]]:
         if self.predictions is not None:
             given, digest = read_given(self.predictions, [item.id for item in items])
             return given, {"file": self.predictions.name, "sha256": digest}
+        if self.fewshot is not None:
+            return None, self.fewshot.provenance()
+        if not self.system.startswith(OURS):
+            return answers_of(self.system, data, items)
         session = self.session
         made: dict[str, Any] = {**session.model.provenance(), "mode": session.mode.value}
         if session.second is not None:
@@ -115,16 +133,25 @@ class XqaRun:
             "labels": reader_header(self.labels) if self.labels else None,
             "seed": self.seed,
             "versions": self.session.versions,
+            "code": code_hash(),
         }
 
-    def _ask(self, item: XqaItem) -> Predicted:
+    def _asked(self, items: Sequence[XqaItem]) -> Iterator[Predicted]:
+        questions = [Question(item.question, item.id) for item in items]
+        for answer in self.session.ask_many(questions, workers=self.workers):
+            yield self._of_answer(answer)
+
+    def _written(self, item: XqaItem, fewshot: FewShot) -> Predicted:
         try:
-            answer = ask(Question(item.question, item.id), self.session)
-        except Cancelled:
-            raise
-        except EhrqaError as error:  # a question the engine refuses to read is a row, not the end
-            return Predicted("failed", why=str(error))
-        return self._of_answer(answer)
+            written = fewshot.write(item.question)
+        except EhrqaError as error:  # one question that fails is a row, never the end of the run
+            return Predicted("failed", why=error.message)
+        if written.query is None:
+            return Predicted("abstained", why="model_declined", seconds=written.seconds)
+        found = self._of_given(Given("answered", query=written.query))
+        times = {**written.seconds, "run": (found.seconds or {}).get("total", 0.0)}
+        total = round(sum(times.values()), 6)
+        return replace(found, seconds={**times, "total": total})
 
     def _of_answer(self, answer: Answer) -> Predicted:
         why = answer.error["message"] if answer.error else answer.reason_kind
@@ -227,7 +254,11 @@ class XqaRun:
             )
             for item, record in zip(items, records, strict=True)
         ]
-        system = "this system" if self.predictions is None else self.predictions.name
+        system = "this system" if self.system.startswith(OURS) else self.system
+        if self.fewshot is not None:
+            system = str(self.fewshot.provenance()["system"])
+        if self.predictions is not None:
+            system = self.predictions.name
         tables = [main_table(found, self.seed), baseline_table(found, data, system, self.seed)]
         reasons = reason_table(records)
         return ImageReport(

@@ -3,20 +3,18 @@ top ten, and two ways to find lines that use no training: BM25, and sentence vec
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ehrqa_cli.evaluate.bm25 import Bm25
 from ehrqa_cli.evaluate.emrqa.load import EmrQuestion, EvidenceGold
 from ehrqa_cli.evaluate.wording import token_f1, tokens
 
 TOP = 10
 NEAR = 20  # characters
-_K1, _B = 1.5, 0.75  # Robertson and Zaragoza 2009, the usual values
 _LINE = re.compile(r"[^\n]+")
 
 
@@ -70,33 +68,15 @@ def lines_of(text: str) -> list[Piece]:
 
 
 @lru_cache(maxsize=4)
-def _counted(text: str) -> tuple[list[Piece], list[Counter[str]], Counter[str]]:
+def _indexed(text: str) -> tuple[list[Piece], Bm25]:
     pieces = lines_of(text)
-    counts = [Counter(tokens(piece.text)) for piece in pieces]
-    return pieces, counts, Counter(word for one in counts for word in one)
+    return pieces, Bm25([piece.text for piece in pieces])
 
 
 def bm25(question: str, text: str) -> Sequence[Piece]:
     """The ten lines of the note that share most with the question's words."""
-    pieces, counts, holding = _counted(text)
-    if not pieces:
-        return []
-    mean = sum(sum(one.values()) for one in counts) / len(counts)
-    words = set(tokens(question))
-
-    def value(one: Counter[str]) -> float:
-        length = _K1 * (1 - _B + _B * sum(one.values()) / mean)
-        return sum(
-            math.log(1 + (len(counts) - holding[w] + 0.5) / (holding[w] + 0.5))
-            * one[w]
-            * (_K1 + 1)
-            / (one[w] + length)
-            for w in words
-            if w in one
-        )
-
-    ranked = sorted(range(len(pieces)), key=lambda k: (-value(counts[k]), k))
-    return [pieces[k] for k in ranked[:TOP]]
+    pieces, index = _indexed(text)
+    return [pieces[k] for k in index.nearest(question, TOP)]
 
 
 def by_vectors(embed: Callable[[Sequence[str]], Any]) -> Finder:

@@ -13,10 +13,11 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import NotAnswered, Relation
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Question, Row, Status
-from ehrqa_cli.evaluate.files import hash_file
+from ehrqa_cli.evaluate.files import code_hash, hash_file
 from ehrqa_cli.evaluate.given import Given, read_given
 from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
 from ehrqa_cli.evaluate.journal import Journal, Plain
+from ehrqa_cli.evaluate.mimic_cxr_vqa.baselines import answers_of
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet, label, load_vqa
 from ehrqa_cli.evaluate.mimic_cxr_vqa.score import (
     Scored,
@@ -36,6 +37,7 @@ from ehrqa_cli.evaluate.relations import (
     read_reference,
 )
 from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.systems import OURS
 from ehrqa_cli.vqa import Unparsed, Vqa, parse, study_answer
 
 _YES_NO: dict[int | float, str] = {1: "yes", 0: "no"}
@@ -43,7 +45,8 @@ _YES_NO: dict[int | float, str] = {1: "yes", 0: "no"}
 
 @dataclass(frozen=True)
 class VqaRun:
-    """One run. ``reader`` answers the questions, or ``predictions`` is a file of answers.
+    """One run. ``reader`` answers the questions, or ``predictions`` is a file of answers, or
+    ``system`` is a baseline (systems.CXR_VQA).
 
     ``database`` is asked which studies there are; ``labels`` are gold scene graphs: with them
     AUROC covers all their relations in the studies asked about, without them the basic questions
@@ -56,6 +59,7 @@ class VqaRun:
     reader: Vqa | None = None
     database: Database | None = None
     predictions: Path | None = None
+    system: str = OURS
     labels: Vqa | None = None
     reference: Path | None = None
     out: Path | None = None
@@ -69,7 +73,7 @@ class VqaRun:
         data = load_vqa(self.data, self.split, text=self.text, study_of=self._study_of())
         items = every_nth(data.items, self.limit)
         reference = read_reference(self.reference) if self.reference else {}
-        given, predictor = self._given(items)
+        given, predictor = self._given(data, items)
         header = self._header(data, len(items), predictor)
         journal = Journal(self.out, header)
         if given is None:
@@ -85,11 +89,13 @@ class VqaRun:
         return report
 
     def _given(
-        self, items: Sequence[VqaItem]
+        self, data: VqaSet, items: Sequence[VqaItem]
     ) -> tuple[Mapping[str, Given] | None, Mapping[str, Any]]:
         if self.predictions is not None:
             given, digest = read_given(self.predictions, [item.id for item in items])
             return given, {"file": self.predictions.name, "sha256": digest}
+        if not self.system.startswith(OURS):
+            return answers_of(self.system, data, items)
         if self.reader is None:
             raise EvaluationError(
                 "there is no reader of images", "name a folder of labels with --scene-graphs DIR"
@@ -109,6 +115,7 @@ class VqaRun:
             "labels": reader_header(self.labels) if self.labels else None,
             "reference_sha256": hash_file(self.reference) if self.reference else None,
             "seed": self.seed,
+            "code": code_hash(),
         }
 
     def _answers(
@@ -166,7 +173,9 @@ class VqaRun:
         cases, basis = self._cases(items, records)
         pairs = pair_aurocs(cases, reference, seed=self.seed)
         relative = auroc_rel(pairs, reference, self.seed)
-        system = "this system" if self.predictions is None else self.predictions.name
+        system = "this system" if self.system == OURS else self.system
+        if self.predictions is not None:
+            system = self.predictions.name
         relations = relation_table(pairs, relative, basis)
         known = any(pair.auroc is not None for pair in pairs)
         tables = [main_table(scored, self.seed), baseline_table(scored, data, system, self.seed)]
@@ -184,8 +193,9 @@ class VqaRun:
 
     def _cases(self, items: Sequence[VqaItem], records: Sequence[Plain]) -> tuple[list[Case], str]:
         """Labelled relations and how probable the system finds them."""
-        scores = RelationScores(self.reader) if self.reader else None
-        if self.labels is not None and scores is not None and self.predictions is None:
+        seen = self.predictions is None and self.system.startswith(OURS)
+        scores = RelationScores(self.reader) if self.reader and seen else None
+        if self.labels is not None and scores is not None:
             studies = sorted({item.study_id for item in items})
             found = list(labelled_cases(self.labels, studies, scores))
             return found, f"all relations of the labels in {len(studies)} studies"
@@ -195,7 +205,7 @@ class VqaRun:
             for relation, present in asked:
                 if present is None:
                     continue
-                if scores is not None and self.predictions is None:
+                if scores is not None:
                     p = scores(relation, item.study_id)
                 else:  # the probability of a compound says nothing of its parts
                     p = record.get("probability") if len(asked) == 1 else None

@@ -1,0 +1,148 @@
+"""What is measured by ``ehrqa eval``: --system, and what its variants and few-shot systems need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ehrqa_cli.cli.eval_report import together
+from ehrqa_cli.cli.options import FILE, read_graphs
+from ehrqa_cli.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine import Session
+    from ehrqa_cli.evaluate.fewshot import Example, FewShot
+    from ehrqa_cli.evaluate.systems import Chosen
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Answer with N processes; the result is the same [default: one a processor, where that "
+    "pays].",
+)
+seed_option = click.option(
+    "--seed", default=0, show_default=True, help="Of intervals and of what is drawn."
+)
+
+
+def system_option(known: Mapping[str, str], default: str = "ours") -> Callable[[Command], Command]:
+    """``--system NAME|FILE`` for the systems of a benchmark."""
+    return click.option(
+        "--system",
+        metavar="NAME|FILE",
+        help=f"What is measured: {', '.join(known)}; or a file of predictions "
+        f"[default: {default}].",
+    )
+
+
+fewshot_options = together(
+    [
+        click.option(
+            "--shots",
+            type=click.IntRange(min=1),
+            default=10,
+            show_default=True,
+            help="Examples that a few-shot system is shown.",
+        ),
+        click.option(
+            "--examples",
+            type=FILE,
+            metavar="FILE",
+            help="Where they are from: questions with queries [default: train in --data].",
+        ),
+        click.option(
+            "--threads",
+            type=click.IntRange(min=1),
+            default=2,
+            show_default=True,
+            help="Of a few-shot system's model.",
+        ),
+    ]
+)
+
+
+def open_fewshot(
+    flags: Mapping[str, Any],
+    chosen: Chosen,
+    examples: Callable[[], Sequence[Example]],
+    schema: Callable[[], Mapping[str, Sequence[str]]],
+    instruction: str,
+) -> FewShot | None:
+    """The few-shot system that is wanted; None for another. Raises UsageError without a model, and
+    what reading the examples and opening the model raises."""
+    from ehrqa_cli.evaluate.fewshot import FewShot
+    from ehrqa_cli.evaluate.systems import FEW_SHOT
+
+    if chosen.name not in FEW_SHOT:
+        return None
+    model = flags["model"]
+    if not model:
+        raise UsageError(
+            f"{chosen.name} needs a language model",
+            "name a GGUF file of an instruction model with --model FILE.gguf",
+        )
+    return FewShot.open(
+        Path(model),
+        examples(),
+        threads=flags["threads"],
+        choose=chosen.name,
+        shots=flags["shots"],
+        seed=flags["seed"],
+        schema=schema(),
+        instruction=instruction,
+    )
+
+
+def open_measured(
+    db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str, *, images: bool = False
+) -> Session:
+    """The session of a variant of this program, which other processes can open too; without
+    ``images`` none are read. Raises what opening it raises."""
+    from ehrqa_cli.evaluate.systems import FEW_SHOT
+
+    named = model if chosen.name in FEW_SHOT else flags["model"] or model
+    name = "ours-fast" if flags.get("fast") and chosen.name == "ours" else chosen.name
+    labels = flags["scene_graphs"] if images else None
+    if not images or labels is not None:
+        opener = partial(_open, db, named, flags["as_of"], name, labels)
+        session = opener()
+        session.reopen = opener
+        return session
+    graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
+    # One model for images uses all processors by itself.
+    return _open(db, named, flags["as_of"], name, None, graphs)
+
+
+def _open(
+    db: Path,
+    model: str,
+    as_of: str | None,
+    variant: str | None,
+    labels: Path | None,
+    graphs: Any = None,
+) -> Session:
+    from ehrqa_cli.engine import Mode, open_session
+    from ehrqa_cli.evaluate import systems
+
+    modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
+    thresholds = None
+    if variant == systems.UNCHECKED:
+        from ehrqa_cli.evaluate.abstention.run import CHECKS_OFF
+
+        thresholds = CHECKS_OFF
+    return open_session(
+        db,
+        model=model,
+        as_of=as_of,
+        log=False,
+        mode=modes.get(variant or "", Mode.NORMAL),
+        thresholds=thresholds,
+        graphs=graphs if labels is None else read_graphs(labels),
+    )
