@@ -59,7 +59,8 @@ def _words(text: str) -> str:
 
 def examples_for(data: Path, split: str, text: str, path: Path | None) -> list[Example]:
     """What may be shown when ``split`` of EHRXQA is measured: the examples of ``path``, or of
-    train.json in ``data``, less the measured questions. Raises EvaluationError."""
+    train.json in ``data``, less the measured questions and those without an answer, which the
+    paper's training set does not have. Raises EvaluationError."""
     measured = load_xqa(data, split, text=text)
     if path is None:
         path = training_file(data)
@@ -69,4 +70,5 @@ def examples_for(data: Path, split: str, text: str, path: Path | None) -> list[E
             "give a file of questions with queries with --examples; `ehrqa build questions` makes"
             " one",
         )
-    return others(read_examples(path), [item.question for item in measured.items])
+    known = [e for e in read_examples(path) if e.query != NULL]
+    return others(known, [item.question for item in measured.items])

@@ -27,7 +27,7 @@ from ehrqa_cli.evaluate.systems import FIXED
 
 SHOTS = 10
 CONTEXT = 8192
-MOST_TOKENS = 400
+MOST_TOKENS = 512
 NULL = "null"
 # The order in which what is left of the shots goes round: images have most templates to show.
 MODALITIES = ("image", "table", "image+table")
