@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.dialects.target import Target
 
 SQLITE = "sqlite"
-DIALECTS = (SQLITE, "duckdb")
+DIALECTS = (SQLITE, "duckdb", "spark")
 
 
 def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) -> str:
@@ -50,9 +50,12 @@ def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) ->
 def words_of(dialect: str) -> Target:
     """The words of ``dialect``. Raises PluginError."""
     from ehrqa_cli.dialects.duckdb import DuckDb
+    from ehrqa_cli.dialects.spark import Spark
 
     if dialect == DuckDb.name:
         return DuckDb()
+    if dialect == Spark.name:
+        return Spark()
     raise PluginError(
         f"this version writes no SQL for '{dialect}'", f"it knows {', '.join(DIALECTS)}"
     )

@@ -31,6 +31,8 @@ class Coercions:
             return value.sql
         if value.kind == Kind.TIMESTAMP:
             return self.target.formatted(value.sql, TIME_FORMAT)
+        if value.kind == Kind.REAL:
+            return self.target.text_of_real(value.sql)
         return self.target.cast(self.plain(value), self.target.text_type)
 
     def plain(self, value: Typed) -> str:

@@ -51,24 +51,27 @@ class Functions:
             return made
         if name in _REAL:
             words = [self.to.number(arg).sql for arg in args]
-            sql = self.target.function(name, words) or f"{name.upper()}({', '.join(words)})"
-            return Typed(sql, Kind.REAL)
+            return Typed(self._called(name, words), Kind.REAL)
         if name in _TEXT:
-            return Typed(f"{name.upper()}({', '.join(map(self.to.text, args))})", Kind.TEXT)
+            return Typed(self._called(name, list(map(self.to.text, args))), Kind.TEXT)
         raise Refused(
             f"the function {name} is not known on {self.target.name}",
             "use ordinary SQL functions only",
         )
+
+    def _called(self, name: str, words: Sequence[str]) -> str:
+        """A call in the target's words, in SQLite's where it has none of its own."""
+        return self.target.function(name, words) or f"{name.upper()}({', '.join(words)})"
 
     def _abs(self, args: Sequence[Typed]) -> Typed:
         value = self.to.number(args[0])
         return Typed(f"ABS({value.sql})", value.kind)
 
     def _sign(self, args: Sequence[Typed]) -> Typed:
-        return Typed(f"SIGN({self.to.number(args[0]).sql})", Kind.INTEGER)
+        return Typed(self._called("sign", [self.to.number(args[0]).sql]), Kind.INTEGER)
 
     def _trunc(self, args: Sequence[Typed]) -> Typed:
-        return Typed(f"TRUNC({self.to.number(args[0]).sql})", Kind.REAL)
+        return Typed(self._called("trunc", [self.to.number(args[0]).sql]), Kind.REAL)
 
     def _round(self, args: Sequence[Typed]) -> Typed:
         value = self.to.number(args[0])
@@ -98,13 +101,14 @@ class Functions:
 
     def _substr(self, args: Sequence[Typed]) -> Typed:
         words = [self.to.text(args[0]), *(self.to.number(arg).sql for arg in args[1:])]
-        sql = self.target.function("substr", words) or f"SUBSTR({', '.join(words)})"
-        return Typed(sql, Kind.TEXT)
+        return Typed(self._called("substr", words), Kind.TEXT)
 
     _substring = _substr
 
     def _instr(self, args: Sequence[Typed]) -> Typed:
-        return Typed(f"STRPOS({self.to.text(args[0])}, {self.to.text(args[1])})", Kind.INTEGER)
+        words = [self.to.text(args[0]), self.to.text(args[1])]
+        sql = self.target.function("instr", words) or f"STRPOS({', '.join(words)})"
+        return Typed(sql, Kind.INTEGER)
 
     def _likely(self, args: Sequence[Typed]) -> Typed:
         return args[0]
@@ -118,4 +122,4 @@ class Functions:
         return Typed(f"CASE WHEN {value.sql} IS NULL THEN 'null' ELSE {found} END", Kind.TEXT)
 
     def _concat(self, args: Sequence[Typed]) -> Typed:
-        return Typed(f"CONCAT({', '.join(map(self.to.text, args))})", Kind.TEXT)
+        return Typed(self._called("concat", list(map(self.to.text, args))), Kind.TEXT)

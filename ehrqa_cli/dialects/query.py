@@ -102,6 +102,7 @@ class Queries:
             kept = {True: "MATERIALIZED ", False: "NOT MATERIALIZED "}.get(
                 cte.args.get("materialized"), ""
             )
+            kept = kept if self.target.materializes else ""
             written.append(f"{self.target.identifier(cte.alias)}{listed} AS {kept}({sql})")
         recursive = "RECURSIVE " if with_.args.get("recursive") else ""
         return f"WITH {recursive}{', '.join(written)} "
@@ -295,7 +296,7 @@ class Queries:
             name = part.alias
         elif isinstance(inner, exp.Column):
             name = inner.name
-            plain = not scope.grouped or sql.rpartition(".")[2].strip('"').lower() == name.lower()
+            plain = not scope.grouped or sql.rpartition(".")[2].strip('"`').lower() == name.lower()
             if plain:
                 _add(columns, name, kind)
                 return sql

@@ -20,6 +20,7 @@ class Target(ABC):
     reserved: ClassVar[frozenset[str]] = frozenset()
     text_type: ClassVar[str] = "VARCHAR"
     real_type: ClassVar[str] = "DOUBLE"
+    materializes: ClassVar[bool] = True  # does it know WITH x AS MATERIALIZED (...)?
     # Functions of SQLite that only have another name; those of one meaning are under their own.
     renamed: ClassVar[dict[str, str]] = {}
 
@@ -40,6 +41,10 @@ class Target(ABC):
     def cast(self, sql: str, type_: str) -> str:
         """CAST, which fails on what cannot be converted."""
         return f"CAST({sql} AS {type_})"
+
+    def text_of_real(self, sql: str) -> str:
+        """A real number as text."""
+        return self.cast(sql, self.text_type)
 
     def compared(self, left: str, sign: str, right: str) -> str:
         """A comparison of two expressions of one kind."""
