@@ -17,6 +17,7 @@ TEXT2SQL = "ehrqa.text2sql"
 VQA = "ehrqa.vqa"
 NOTE_READER = "ehrqa.note_reader"
 JUDGE = "ehrqa.judge"
+BENCHMARK = "ehrqa.benchmark"
 
 
 def names(group: str) -> list[str]:

@@ -19,16 +19,18 @@ def list_benchmarks(as_json: bool) -> int:
       ehrqa eval list
       ehrqa eval list --json
     """
-    from ehrqa_cli.evaluate.catalogue import BENCHMARKS
+    from ehrqa_cli.evaluate.catalogue import BENCHMARKS, plugged
 
+    every = (*BENCHMARKS, *plugged())
     if as_json:
-        output.json_line([benchmark.as_dict() for benchmark in BENCHMARKS])
+        output.json_line([benchmark.as_dict() for benchmark in every])
         return 0
-    for number, benchmark in enumerate(BENCHMARKS):
+    for number, benchmark in enumerate(every):
         if number:
             output.line()
         output.line(f"{benchmark.name}  {benchmark.about}")
-        output.line(f"  paper    {benchmark.paper}")
+        if benchmark.paper:
+            output.line(f"  paper    {benchmark.paper}")
         for option, what in benchmark.needs:
             output.line(f"  needs    {option}: {what}")
         for what, where, licence in benchmark.sources:

@@ -11,12 +11,13 @@ from ehrqa_cli.cli import diagnostics, eval_images, eval_notes, output
 from ehrqa_cli.cli.eval_abstention import abstention
 from ehrqa_cli.cli.eval_compare import compare
 from ehrqa_cli.cli.eval_list import list_benchmarks
+from ehrqa_cli.cli.eval_plugged import Benchmarks
 from ehrqa_cli.cli.eval_report import check_html, html_option, write_html
 from ehrqa_cli.cli.eval_spider import spider
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 
-@click.group(name="eval", short_help="Measure ehrqa on a benchmark.")
+@click.group(name="eval", cls=Benchmarks, short_help="Measure ehrqa on a benchmark.")
 def evaluation() -> None:
     """Measure ehrqa on a benchmark's questions.
 

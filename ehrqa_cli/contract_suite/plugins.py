@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli import registry
-from ehrqa_cli.contract_suite import database, judge, note_reader, text2sql, vqa
+from ehrqa_cli.contract_suite import benchmark, database, judge, note_reader, text2sql, vqa
 from ehrqa_cli.contract_suite.checking import Check, Outcome, State, run
-from ehrqa_cli.contracts import judging
+from ehrqa_cli.contracts import benchmarks, judging
 from ehrqa_cli.contracts import plugins as contracts
 from ehrqa_cli.contracts.errors import EhrqaError
 
@@ -26,15 +26,17 @@ class Group:
 
     contract: type[Any]
     checks: tuple[Check[Any], ...]
-    make: Callable[[Any, Path], Any] | None = None  # of databases, `database.opened` does
+    make: Callable[[Any, Path], Any] | None = None
+    opened: Callable[[Any, Path], AbstractContextManager[Any]] | None = None
 
 
 GROUPS: dict[str, Group] = {
-    registry.DATABASE: Group(contracts.Database, database.CHECKS),
+    registry.DATABASE: Group(contracts.Database, database.CHECKS, opened=database.opened),
     registry.TEXT2SQL: Group(contracts.Text2Sql, text2sql.CHECKS, text2sql.make),
     registry.VQA: Group(contracts.SceneGraphSource, vqa.CHECKS, vqa.make),
     registry.NOTE_READER: Group(contracts.NoteReader, note_reader.CHECKS, note_reader.make),
     registry.JUDGE: Group(judging.Judge, judge.CHECKS, judge.make),
+    registry.BENCHMARK: Group(benchmarks.Benchmark, benchmark.CHECKS, opened=benchmark.made),
 }
 
 
@@ -102,8 +104,9 @@ def check(plugin: Installed) -> list[Outcome]:
 
 
 def _subject(loaded: type[Any], group: Group, folder: Path, stack: ExitStack) -> Any:
-    if group.make is None:
-        return stack.enter_context(database.opened(loaded, folder))
+    if group.opened is not None:
+        return stack.enter_context(group.opened(loaded, folder))
+    assert group.make is not None
     # One that needs a server or a key has a class method ``for_check``: itself over a stand-in.
     stand_in = getattr(loaded, "for_check", None)
     made = (stand_in() if callable(stand_in) else None) or group.make(loaded, folder)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.benchmarks import Benchmark as Plugged
+from ehrqa_cli.contracts.errors import PluginError
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -135,3 +139,17 @@ BENCHMARKS = (
         (),
     ),
 )
+
+
+def plugged() -> tuple[Benchmark, ...]:
+    """The benchmarks that are plugins, by name; of a broken one only that it is."""
+    return tuple(_plugged(name) for name in registry.names(registry.BENCHMARK))
+
+
+def _plugged(name: str) -> Benchmark:
+    try:
+        found = registry.load(registry.BENCHMARK, name, Plugged)  # type: ignore[type-abstract]
+    except PluginError as error:
+        return Benchmark(name, f"broken: {error.message}", "", (), ())
+    needs = (("--data", found.needs), ("--db", "the EHR that is asked about"))
+    return Benchmark(name, found.about, found.paper, needs, found.sources)

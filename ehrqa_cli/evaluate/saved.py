@@ -57,7 +57,7 @@ def read_run(folder: Path) -> SavedRun:
     if not isinstance(header, dict):
         raise EvaluationError(f"{path} does not begin with the header of a run", _MADE_BY)
     benchmark = str(header.get("benchmark") or header.get("dataset") or "")
-    if _family(benchmark) not in _MEASURES:
+    if _family(benchmark) not in _MEASURES and not _plugged(benchmark):
         raise EvaluationError(f"{path} is of an unknown benchmark, '{benchmark}'", _MADE_BY)
     records = {str(line["id"]): line for line in lines[1:] if "id" in line}
     if not records:
@@ -67,7 +67,7 @@ def read_run(folder: Path) -> SavedRun:
 
 def measures(run: SavedRun) -> dict[str, Measure]:
     """What a benchmark counts, by its own names; the same order in all its runs."""
-    return _MEASURES[_family(run.benchmark)](run)
+    return _MEASURES.get(_family(run.benchmark), _ehrsql)(run)
 
 
 def states(record: Plain) -> dict[str, str]:
@@ -227,6 +227,13 @@ _MEASURES: dict[str, Callable[[SavedRun], dict[str, Measure]]] = {
     "ehrnoteqa": _noteqa,
     "emrqa": _emrqa,
 }
+
+
+def _plugged(benchmark: str) -> bool:
+    """Is it a plugin's? Its records have what EHRSQL's scores are made of."""
+    from ehrqa_cli import registry
+
+    return benchmark in registry.names(registry.BENCHMARK)
 
 
 def _family(benchmark: str) -> str:

@@ -1,0 +1,109 @@
+"""`ehrqa eval NAME` for a plugin's benchmark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.errors import PluginError
+
+LINES: tuple[dict[str, Any], ...] = (
+    {"id": "n", "question": "how many patients are there?", "gold_sql": "SELECT 2", "tier": 1},
+    {
+        "id": "last",
+        "question": "what was the last creatinine of patient 101?",
+        "gold_answer": [[0.9]],
+        "tier": 1,
+    },
+    {"id": "rain", "question": "will it rain?", "answerable": False, "tier": "abstain"},
+    {"id": "odd", "question": "how many patients are odd?", "answer": 1, "tier": 2},
+)
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return path
+
+
+@pytest.mark.usefixtures("rote")
+def test_own_questions_are_asked_and_scored(cli, ehr: Path, questions: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    command = ("eval", "own", "--data", questions, "--db", ehr, "--out", out, "--html")
+    ran = cli(*command)
+    assert ran.code == 0, ran.err
+    lines = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
+    assert {line["id"]: (line["status"], line["correct"]) for line in lines[1:]} == {
+        "n": ("answered", True),
+        "last": ("answered", True),
+        "rain": ("abstained", False),
+        "odd": ("answered", False),
+    }
+    header = lines[0]["header"]
+    assert header["benchmark"] == "own"
+    told = {key for key, value in header.items() if value}
+    assert {"dataset_sha256", "database", "code", "predictor"} <= told
+    report = json.loads((out / "report.json").read_text())
+    assert report["scores"]["RS(0)"] == 75.0
+    assert (out / "report.html").stat().st_size > 1000
+    # Broken off anywhere, it goes on, and ends in the same bytes.
+    whole = (out / "records.jsonl").read_bytes()
+    for kept in (len(whole) // 3, len(whole) // 2, len(whole) - 5):
+        (out / "records.jsonl").write_bytes(whole[:kept])
+        assert cli(*command).code == 0
+        assert (out / "records.jsonl").read_bytes() == whole
+    same = cli("eval", "compare", out, out)
+    assert same.code == 0
+
+
+@pytest.mark.usefixtures("rote")
+def test_answers_of_another_system(cli, ehr: Path, questions: Path, tmp_path: Path):
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps({"n": 2, "last": "SELECT 0.9", "rain": None, "odd": "SELECT x"}))
+    ran = cli("eval", "own", "--data", questions, "--db", ehr, "--predictions", given, "--json")
+    assert json.loads(ran.out)["scores"]["RS(0)"] == 75.0  # a query that does not run is wrong
+    given.write_text(json.dumps({"n": 2}))
+    lacks = cli("eval", "own", "--data", questions, "--db", ehr, "--predictions", given)
+    assert (lacks.code, "lacks 3 of 4 questions" in lacks.err) == (1, True)
+
+
+@pytest.mark.usefixtures("rote")
+def test_what_is_no_file_of_questions_is_said(cli, ehr: Path, tmp_path: Path):
+    for data, told in ((tmp_path / "none", "does not exist"), (tmp_path, "questions of your own")):
+        ran = cli("eval", "own", "--data", data, "--db", ehr)
+        assert ran.code == 1
+        assert told in ran.err
+        assert len(ran.err.splitlines()) == 2
+
+
+def test_it_is_listed_with_what_it_needs(cli):
+    found = {each["name"]: each for each in json.loads(cli("eval", "list", "--json").out)}
+    assert "own questions" in found["own"]["about"]
+    assert "own" in cli("eval", "--help").out
+    assert "--workers" in cli("eval", "own", "--help").out
+
+
+def test_a_broken_one_is_named_and_takes_nothing_down(cli, monkeypatch: pytest.MonkeyPatch):
+    load, names = registry.load, registry.names
+
+    def broken(group: str, name: str, contract: type[Any]) -> type[Any]:
+        if group == registry.BENCHMARK:
+            raise PluginError(f"the plugin '{name}' does not load: ImportError: x", "mend it")
+        return load(group, name, contract)
+
+    def two(group: str) -> list[str]:
+        return [*names(group), "torn"] if group == registry.BENCHMARK else names(group)
+
+    monkeypatch.setattr(registry, "load", broken)
+    monkeypatch.setattr(registry, "names", two)
+    assert "torn" in cli("eval", "--help").out
+    listed = cli("eval", "list")
+    assert "broken: the plugin 'torn' does not load" in listed.out
+    assert listed.code == 0
+    ran = cli("eval", "torn", "--data", "x", "--db", "y")
+    assert (ran.code, "mend it" in ran.err) == (2, True)
