@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import Refused
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 DIALECT = "sqlite"
 ONE_SELECT = "ask for data with one SELECT statement"
+_OURS = "name the tables of the EHR by their names alone"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,124 @@ class Token:
     text: str
     start: int
     end: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A table that a statement reads: its lower-case name, where that stands, whether the
+    statement gives it another name, and the name that its columns go by (lower case)."""
+
+    table: str
+    start: int
+    end: int
+    aliased: bool
+    called: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a statement reads.
+
+    ``names`` are all names in it, lower case, columns among them. ``columns`` are (qualifier or "",
+    column). ``star``: it asks for whole rows. ``shared`` are the names that WITH gives.
+    """
+
+    references: tuple[Reference, ...]
+    names: frozenset[str]
+    columns: frozenset[tuple[str, str]]
+    star: bool
+    shared: frozenset[str]
+
+
+@lru_cache(maxsize=1024)  # a mapping is made of some hundred pieces, each looked at several times
+def reading(sql: str) -> Reading:
+    """The tables and columns of one SELECT, and where the tables stand. Raises Refused, also for
+    ways to name a table whose place cannot be told."""
+    from sqlglot import expressions as exp
+
+    tree = parse_select(sql)
+    shared = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    found: list[Reference] = []
+    for table in tree.find_all(exp.Table):
+        name = table.name.lower()
+        if not isinstance(table.this, exp.Identifier) or table.db:
+            raise Refused(f"reading {table.sql(DIALECT)} is not allowed", _OURS)
+        if name in shared and _within(table, name):
+            continue
+        start, end = table.this.meta.get("start"), table.this.meta.get("end")
+        if start is None or end is None or sql[start : end + 1].strip("\"'`[]").lower() != name:
+            raise Refused(f"reading {name} in this way is not allowed", _OURS)
+        called = (table.alias or name).lower()
+        found.append(Reference(name, start, end + 1, bool(table.alias), called))
+    for part in tree.find_all(exp.In):
+        if part.args.get("field") is not None:
+            raise Refused("a table after IN is not allowed", "write IN ( SELECT ... )")
+    every = {name.name.lower() for name in tree.find_all(exp.Identifier)}
+    columns = {
+        (column.table.lower(), column.name.lower())
+        for column in tree.find_all(exp.Column)
+        if not isinstance(column.this, exp.Star)
+    }
+    star = any(not isinstance(s.parent, exp.Count) for s in tree.find_all(exp.Star)) or any(
+        join.args.get("method") for join in tree.find_all(exp.Join)
+    )
+    return Reading(tuple(found), frozenset(every), frozenset(columns), star, frozenset(shared))
+
+
+def expression(text: str) -> Expression:
+    """The tree of one value, such as ``lower(x)``. Raises Refused for anything else."""
+    from sqlglot import expressions as exp
+
+    tree = parse_select(f"SELECT {text} AS value")
+    alone = {key for key, part in tree.args.items() if part} <= {"expressions", "kind"}
+    if alone and len(tree.expressions) == 1 and tree.expressions[0].alias == "value":
+        one: Expression = tree.expressions[0].this
+        if not isinstance(one, exp.Star):
+            return one
+    raise Refused(f"'{text}' is not one value", "write a column or an expression of columns")
+
+
+def clauses(sql: str) -> set[str]:
+    """The clauses of one SELECT beside what it selects: from, joins, where, group, ... Raises
+    Refused."""
+    tree = parse_select(sql)
+    found = {key.strip("_") for key, part in tree.args.items() if part}
+    return found - {"expressions", "kind", "hint"}
+
+
+@lru_cache(maxsize=1024)
+def given_names(sql: str) -> frozenset[str]:
+    """Lower-case names that one SELECT itself gives to columns. Raises Refused."""
+    from sqlglot import expressions as exp
+
+    tree = parse_select(sql)
+    found = {part.alias.lower() for part in tree.find_all(exp.Alias)}
+    for alias in tree.find_all(exp.TableAlias):
+        found |= {column.name.lower() for column in alias.columns}
+    for values in tree.find_all(exp.Values):
+        widest = max((len(row.expressions) for row in values.expressions), default=0)
+        found |= {f"column{i + 1}" for i in range(max(widest, 1))}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1024)
+def is_column(text: str) -> bool:
+    """Is a value nothing but a column? Raises Refused."""
+    from sqlglot import expressions as exp
+
+    tree = expression(text)
+    return isinstance(tree, exp.Column) and isinstance(tree.this, exp.Identifier)
+
+
+def _within(table: Expression, name: str) -> bool:
+    """Is a table of this name one of the WITH of a query that ``table`` stands in?"""
+    node = table.parent
+    while node is not None:
+        with_ = node.args.get("with_")
+        if with_ is not None and any(c.alias.lower() == name for c in with_.expressions):
+            return True
+        node = node.parent
+    return False
 
 
 def tokens(sql: str) -> list[Token]:

@@ -68,6 +68,12 @@ def _database(target: Path | str, _settings: Settings) -> None:
     open_database(target).close()
 
 
+def _schema(name: str, _settings: Settings) -> None:
+    from ehrqa_cli.ehr import mapping
+
+    mapping.load(name)
+
+
 def _folder(path: Path, _settings: Settings) -> None:
     if not path.is_dir():
         raise UsageError(f"there is no folder {path}", "check the path")
@@ -142,6 +148,7 @@ def _thresholds(path: Path, _settings: Settings) -> None:
 
 _CHECKS: Mapping[str, Callable[[Any, Settings], None]] = {
     "db": _database,
+    "schema": _schema,
     "images": _folder,
     "notes": _folder,
     "scene_graphs": _labels,

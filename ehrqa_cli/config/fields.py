@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.errors import UsageError
 
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
-_FILES = (".json", ".onnx", ".gguf")
+_FILES = (".json", ".onnx", ".gguf", ".toml")
 _SCHEME = re.compile(r"([a-z][a-z0-9+-]+):(.+)", re.S)
 _FILE_SCHEMES = ("sqlite", "duckdb")
 
@@ -28,6 +28,7 @@ class Settings:
     db: Path | str | None = None  # a text: an address, or a path with its backend's name
     model: str = "local"
     models: Path | None = None
+    schema: str | None = None
     images: Path | None = None
     scene_graphs: Path | None = None
     vision: str | None = None
@@ -96,6 +97,7 @@ class Field:
 # In the order in which they are shown.
 FIELDS = (
     Field("db", Kind.TARGET, '"/data/ehr.sqlite"', "the database of commands without --db"),
+    Field("schema", Kind.NAME, '"mimic_iv_raw"', "the mapping of a db of other tables"),
     Field("images", Kind.PATH, '"/data/mimic-cxr"', "the folder of chest X-rays"),
     Field("scene_graphs", Kind.PATH, '"/data/labels"', "labels to read in place of the X-rays"),
     Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),

@@ -60,6 +60,12 @@ class Database(ABC):
     def fingerprint(self) -> str:
         """A short text that changes when the data do."""
 
+    def lacking(self, sql: str) -> str:
+        """What a SELECT of SQLite's asks for that these data do not hold, in words; "" where they
+        hold all of it. Raises Refused."""
+        del sql
+        return ""
+
     def default_as_of(self) -> str | None:
         """What ``current_time`` means when nobody says, if the data say it: the end of the data,
         ``YYYY-MM-DD HH:MM:SS``. Raises DatabaseError."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.ehr import schema as ehr_schema
-from ehrqa_cli.ehr import servers
+from ehrqa_cli.ehr import mapping_choice, servers
+from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
 SQLITE = "sqlite"
 DUCKDB = "duckdb"
@@ -31,11 +31,17 @@ _FILES = (SQLITE, DUCKDB)
 
 
 def open_database(target: str | Path) -> Database:
-    """Open the EHR that ``target`` names, for reading; it takes SQLite's SQL whatever it is.
+    """Open the EHR that ``target`` names, for reading; it takes SQLite's SQL whatever it is, and
+    over our tables whatever its own are (ehr/mapping.py).
 
     Raises DatabaseError when there is none or it is not an EHR, PluginError for a backend that is
-    not installed.
+    not installed, UsageError for settings or a mapping that are wrong.
     """
+    return mapping_choice.as_ehr(open_as_it_is(target), str(address_of(target)))
+
+
+def open_as_it_is(target: str | Path) -> Database:
+    """As ``open_database``, whatever its tables; its SQL is over those."""
     target = address_of(target)
     name, rest = backend_of(target)
     if name not in _FILES:
@@ -46,19 +52,13 @@ def open_database(target: str | Path) -> Database:
             f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
         )
     plugin = registry.load(registry.DATABASE, name, Database)  # type: ignore[type-abstract]
+    if issubclass(plugin, SqliteDatabase):
+        return plugin.open_any(Path(rest))
     database = plugin.open(rest)
     if database.dialect == SQLITE:
         return database
     from ehrqa_cli.ehr.translated import Translated
 
-    lacking = ehr_schema.missing(database.schema())
-    if lacking:
-        database.close()
-        shown = ", ".join(lacking[:6]) + (" ..." if len(lacking) > 6 else "")
-        raise DatabaseError(
-            f"{target} is not an EHR: it lacks {shown}",
-            "name a database with EHRSQL-2024's tables; `ehrqa db import` makes one",
-        )
     return Translated(database, str(target))
 
 
