@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.dialects.target import Target
 
 SQLITE = "sqlite"
-DIALECTS = (SQLITE, "duckdb", "spark")
+DIALECTS = (SQLITE, "duckdb", "postgres", "spark")
 
 
 def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) -> str:
@@ -50,10 +50,13 @@ def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) ->
 def words_of(dialect: str) -> Target:
     """The words of ``dialect``. Raises PluginError."""
     from ehrqa_cli.dialects.duckdb import DuckDb
+    from ehrqa_cli.dialects.postgres import Postgres
     from ehrqa_cli.dialects.spark import Spark
 
     if dialect == DuckDb.name:
         return DuckDb()
+    if dialect == Postgres.name:
+        return Postgres()
     if dialect == Spark.name:
         return Spark()
     raise PluginError(

@@ -77,7 +77,7 @@ class Coercions:
         if (verdict := self._classes(left, sign, right)) is not None:
             return verdict
         one, other = self.alike(left, right)
-        return self.target.compared(one, sign, other)
+        return self.target.compared(one, sign, other, text=_as_texts(left, right))
 
     def alike(self, left: Typed, right: Typed) -> tuple[str, str]:
         """Both sides in one type, by SQLite's rules of affinity."""
@@ -117,8 +117,10 @@ class Coercions:
 
     def converted(self, value: Typed, kind: Kind) -> str:
         """The value as ``kind``, the common one of several queries."""
-        if value.kind in (kind, Kind.NULL):
+        if value.kind == kind:
             return value.sql
+        if value.kind == Kind.NULL:
+            return self.target.null(value.sql, kind)
         if kind == Kind.TEXT:
             return self.text(value)
         return self.number(value).sql if kind in (Kind.INTEGER, Kind.REAL) else value.sql
@@ -176,6 +178,18 @@ class Coercions:
             ">": f"{time} >= {after}",
             ">=": f"{time} >= {first}",
         }[sign]
+
+
+def _as_texts(left: Typed, right: Typed) -> bool:
+    """Does ``alike`` make texts of these two?"""
+    kinds = {left.kind, right.kind}
+    if Kind.TIMESTAMP in kinds:
+        return any(v.kind in TEXTS and not _is_time(v) for v in (left, right))
+    if not kinds & TEXTS:
+        return False
+    numbers = [v for v in (left, right) if v.kind in NUMBERS]
+    texts = [v for v in (left, right) if v.kind in TEXTS]
+    return not numbers or (not numbers[0].affinity and texts[0].affinity)
 
 
 def _is_time(value: Typed) -> bool:

@@ -39,8 +39,8 @@ class DuckDb(Target):
         # Kahan's sums: plain ones of 20 million numbers were another from run to run.
         return f"F{name}" if real else name
 
-    def order_all(self, count: int) -> str:
-        return "ALL" if count else ""
+    def order_all(self, texts: Sequence[bool]) -> str:
+        return "ALL" if texts else ""
 
     def try_real(self, text: str) -> str:
         return f"TRY_CAST({text} AS DOUBLE)"

@@ -266,14 +266,16 @@ class Expressions:
             raise Refused(f"the collation {node.expression.name} is not known", _PLAIN)
         return Typed(self.target.no_case(value.sql), value.kind, value.affinity, folded=True)
 
-    def ordered(self, term: exp.Expr, scope: Scope, sql: str | None = None) -> str:
-        """A term of ORDER BY: NULL is the least value of all, as SQLite has it."""
+    def ordered(self, term: exp.Expr, scope: Scope, own: Typed | None = None) -> str:
+        """A term of ORDER BY: NULL is the least value of all, as SQLite has it. ``own`` is a
+        column of the result that it means."""
         inner = term.this if isinstance(term, exp.Ordered) else term
-        made = sql or self.write(inner, scope).sql
+        made = own or self.write(inner, scope)
         desc = bool(term.args.get("desc"))
         first = term.args.get("nulls_first")
-        first = not desc if first is None else first
-        return f"{made} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+        first = not desc if first is None else bool(first)
+        text = made.kind in TEXTS
+        return self.target.ordered(made.sql, text=text, desc=desc, nulls_first=first)
 
     # --- functions
 
@@ -297,6 +299,8 @@ class Expressions:
         parts = [self.write(part, scope) for part in (node.this, *node.expressions)]
         made, kind = self.to.common(parts)
         nulls = " OR ".join(f"{part} IS NULL" for part in made)
+        if kind in TEXTS:
+            made[0] = self.target.collated(made[0])
         call = f"{name.upper()}({', '.join(made)})"
         return Typed(f"CASE WHEN {nulls} THEN NULL ELSE {call} END", kind)
 

@@ -75,9 +75,9 @@ class Functions:
 
     def _round(self, args: Sequence[Typed]) -> Typed:
         value = self.to.number(args[0])
-        digits = f", {args[1].sql}" if len(args) > 1 else ""
         number = self.target.cast(value.sql, self.target.real_type)
-        return Typed(f"ROUND({number}{digits})", Kind.REAL)
+        words = [number, *(digits.sql for digits in args[1:2])]
+        return Typed(self._called("round", words), Kind.REAL)
 
     def _length(self, args: Sequence[Typed]) -> Typed:
         return Typed(f"LENGTH({self.to.text(args[0])})", Kind.INTEGER)

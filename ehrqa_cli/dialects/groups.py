@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects.functions import Functions
-from ehrqa_cli.dialects.kinds import Kind, Typed
+from ehrqa_cli.dialects.kinds import TEXTS, Kind, Typed
 from ehrqa_cli.dialects.scope import Scope
 
 if TYPE_CHECKING:
@@ -47,13 +47,20 @@ def _aggregate(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
         once, arg = distinct(node.this)
         value = to.write(arg, scope)
     if name in ("MIN", "MAX"):
-        value = Typed(to.to.plain(value), value.kind)
+        value = Typed(_extreme(to, value), value.kind)
         kind: Kind = Kind.INTEGER if value.kind == Kind.BOOLEAN else value.kind
     else:
         value = to.to.number(value)
         name = to.target.summing(name, real=value.kind == Kind.REAL)
         kind = Kind.REAL if isinstance(node, exp.Avg) else value.kind
+        if isinstance(node, exp.Avg):
+            value = Typed(to.target.averaged(value.sql), value.kind)
     return Typed(f"{name}({once}{value.sql})", kind)
+
+
+def _extreme(to: Expressions, value: Typed) -> str:
+    """What MIN or MAX is of."""
+    return to.target.collated(value.sql) if value.kind in TEXTS else to.to.plain(value)
 
 
 def _counted(to: Expressions, node: exp.Count, scope: Scope) -> str:
@@ -102,6 +109,11 @@ def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
     if name in ("SUM", "AVG"):
         value = to.to.number(value)
         name = to.target.summing(name, real=value.kind == Kind.REAL)
+        if isinstance(node, exp.Avg):
+            value = Typed(to.target.averaged(value.sql), value.kind)
+    elif name in ("MIN", "MAX"):
+        kind = Kind.INTEGER if kind == Kind.BOOLEAN else kind
+        value = Typed(_extreme(to, value), kind)
     return Typed(f"{name}({value.sql})", kind)
 
 

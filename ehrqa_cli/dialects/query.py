@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
-from ehrqa_cli.dialects.kinds import NUMBERS, Columns, Kind, Typed
+from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Columns, Kind, Typed
 from ehrqa_cli.dialects.scope import Scope
 from ehrqa_cli.dialects.target import Target
 
@@ -38,9 +38,9 @@ class Queries:
         if tree.args.get("order") is None and tree.args.get("limit") is None:
             # A database with several threads gives rows as they come; two runs must be the same.
             ranks = self._ranks(tree)
-            count = len(columns.kinds)
-            every = ", ".join(map(str, range(1, count + 1))) if ranks else ""
-            terms = [*ranks, every or self.target.order_all(count)]
+            texts = _texts(columns)
+            every = self.target.ordinals(texts) if ranks else self.target.order_all(texts)
+            terms = [*ranks, every]
             return f"{sql} ORDER BY {', '.join(terms)}"
         return sql
 
@@ -140,7 +140,7 @@ class Queries:
         plain = isinstance(node, exp.Select) and not (
             node.args.get("limit") or node.args.get("order") or node.args.get("with_")
         )
-        return sql if plain else f"SELECT * FROM ({sql})"
+        return sql if plain else f"SELECT * FROM ({sql}){self.target.derived_alias}"
 
     def _recast(self, sql: str, columns: Columns, kinds: list[Kind]) -> str:
         """A query with its columns as ``kinds``; itself where they are."""
@@ -325,9 +325,9 @@ class Queries:
         cut = self._limit(limit, offset)
         if cut and not _whole_order(node):
             # Of ties, a database with several threads keeps now these, now those.
-            rest = self.target.order_all(len(columns.kinds))
+            rest = self.target.order_all(_texts(columns))
             if terms and isinstance(node, exp.Select) and rest:
-                rest = ", ".join(str(i + 1) for i in range(len(columns.kinds)))
+                rest = self.target.ordinals(_texts(columns))
             terms += [rest] if rest else []
         ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
         return ordered + cut
@@ -335,10 +335,14 @@ class Queries:
     def _term(self, term: exp.Expr, node: exp.Expr, scope: Scope, columns: Columns) -> str:
         inner = term.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
-            return self.expressions.ordered(term, scope, inner.this)
+            kinds = dict(enumerate(columns.kinds.values(), 1))
+            kind = kinds.get(int(inner.this), Kind.ANY) if inner.this.isdigit() else Kind.ANY
+            return self.expressions.ordered(term, scope, Typed(inner.this, kind))
         own = isinstance(inner, exp.Column) and not inner.table
         if own and (isinstance(node, exp.SetOperation) or inner.name.lower() in scope.aliases):
-            return self.expressions.ordered(term, scope, self.target.identifier(inner.name))
+            named = self.target.identifier(inner.name)
+            kind = columns.kinds.get(inner.name.lower(), Kind.ANY)
+            return self.expressions.ordered(term, scope, Typed(named, kind))
         return self.expressions.ordered(term, scope)
 
     def _limit(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
@@ -369,6 +373,10 @@ def _whole_order(node: exp.Expr) -> bool:
     if not isinstance(node, exp.Select) or node.args.get("group"):
         return False
     return bool(aggregates_in([part.unalias() for part in node.expressions]))
+
+
+def _texts(columns: Columns) -> list[bool]:
+    return [kind in TEXTS for kind in columns.kinds.values()]
 
 
 def _add(columns: Columns, name: str, kind: Kind) -> None:

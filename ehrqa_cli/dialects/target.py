@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from ehrqa_cli.dialects.kinds import Kind
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What SQLite reads of a text that stands where a number is wanted.
@@ -21,6 +24,7 @@ class Target(ABC):
     text_type: ClassVar[str] = "VARCHAR"
     real_type: ClassVar[str] = "DOUBLE"
     materializes: ClassVar[bool] = True  # does it know WITH x AS MATERIALIZED (...)?
+    derived_alias: ClassVar[str] = ""  # what must follow a query in FROM that has no name
     # Functions of SQLite that only have another name; those of one meaning are under their own.
     renamed: ClassVar[dict[str, str]] = {}
 
@@ -46,9 +50,29 @@ class Target(ABC):
         """A real number as text."""
         return self.cast(sql, self.text_type)
 
-    def compared(self, left: str, sign: str, right: str) -> str:
-        """A comparison of two expressions of one kind."""
+    def null(self, sql: str, kind: Kind) -> str:
+        """NULL (``sql``) in a column of ``kind``."""
+        del kind
+        return sql
+
+    def compared(self, left: str, sign: str, right: str, *, text: bool = False) -> str:
+        """A comparison of two expressions of one kind, which may be ``text``."""
+        del text
         return f"{left} {sign} {right}"
+
+    def collated(self, text: str) -> str:
+        """A text whose least and greatest is wanted: by its bytes, not by a language."""
+        return text
+
+    def ordered(self, sql: str, *, text: bool, desc: bool, nulls_first: bool) -> str:
+        """A term of ORDER BY, of a ``text`` or something else."""
+        del text
+        nulls = "FIRST" if nulls_first else "LAST"
+        return f"{sql} {'DESC' if desc else 'ASC'} NULLS {nulls}"
+
+    def ordinals(self, texts: Sequence[bool]) -> str:
+        """Terms of ORDER BY for all columns of the result; ``texts`` are those that hold text."""
+        return ", ".join(str(i + 1) for i in range(len(texts)))
 
     def same(self, left: str, right: str, negated: bool) -> str:
         """SQLite's IS, which takes NULL for a value."""
@@ -60,9 +84,13 @@ class Target(ABC):
         del real
         return name
 
-    def order_all(self, count: int) -> str:
-        """ORDER BY every column of the result."""
-        return ", ".join(str(i + 1) for i in range(count))
+    def averaged(self, number: str) -> str:
+        """An integer or a real number that AVG is made of."""
+        return number
+
+    def order_all(self, texts: Sequence[bool]) -> str:
+        """ORDER BY every column of the result, in fewer words than ``ordinals`` where it can."""
+        return self.ordinals(texts)
 
     @abstractmethod
     def try_real(self, text: str) -> str:
