@@ -241,6 +241,7 @@ def _provenance(draft: Draft) -> dict[str, Any]:
         ("model", "text2sql", draft.query is not None),
         ("second", "second", "consult" in draft.timings),
         ("third", "third", "compare_answers" in draft.timings),
+        ("note_router", "router", "note_score" in draft.scores),
     )
     for name, key, used in taken:
         if used and opened.get(name) is not None:

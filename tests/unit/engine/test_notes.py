@@ -59,6 +59,9 @@ class Router:
     def note_score(self, text: str, linked: object = None) -> float:
         return self.score
 
+    def provenance(self) -> dict[str, str]:
+        return {"router": "fake"}
+
 
 def with_notes(said: NoteAnswer, *queries: Any, score: float = 0.99, **parts: Any) -> Session:
     made = session(*queries, notes=Desk(said), note_router=Router(score), **parts)
@@ -89,7 +92,10 @@ def test_the_patient_may_stand_in_the_question() -> None:
 
 def test_words_of_a_note_question_go_to_the_notes_and_others_to_the_tables() -> None:
     question = Question("last sodium of patient 7?")
-    assert ask(question, with_notes(SAID, LAST, score=0.999)).scope is Scope.NOTE
+    read = ask(question, with_notes(SAID, LAST, score=0.999))
+    assert read.scope is Scope.NOTE
+    # What decided stands in the provenance, and only where it decided.
+    assert read.provenance["models"] == {"notes": {"reader": "fake"}, "router": {"router": "fake"}}
     answer = ask(question, with_notes(SAID, LAST, score=0.001))
     assert answer.scope is Scope.TABLE and answer.value == 141.5
 
