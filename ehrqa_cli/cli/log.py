@@ -37,7 +37,7 @@ def path() -> int:
 @log.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def purge(yes: bool) -> int:
-    """Delete the log, and the conversations kept beside it.
+    """Delete the log, the conversations kept beside it, and what a larger reader kept of notes.
 
     \b
     Examples:
@@ -46,18 +46,24 @@ def purge(yes: bool) -> int:
     """
     from ehrqa_cli import config
     from ehrqa_cli.engine.chat.history import ChatHistory, chats_path
+    from ehrqa_cli.notes.read.instruct.states import States
     from ehrqa_cli.store import AnswerLog, PrivateFile
 
     settings = config.load()
     kept: list[PrivateFile] = [AnswerLog(settings.log_path()), ChatHistory(chats_path(settings))]
     found = [file for file in kept if file.path.exists()]
-    if not found:
+    states = States()
+    read = states.count()
+    if not found and not read:
         diagnostics.note(f"there is no answer log at {kept[0].path}")
         return 0
     if not yes:
-        told = " and ".join(f"the {file.what} {file.path}" for file in found)
-        click.confirm(f"Delete {told}?", abort=True, err=True)
+        told = [f"the {file.what} {file.path}" for file in found]
+        told += [f"{read} notes as read in {states.folder}"] if read else []
+        click.confirm(f"Delete {' and '.join(told)}?", abort=True, err=True)
     for file in found:
         file.purge()
         diagnostics.note(f"deleted {file.path}")
+    if read:
+        diagnostics.note(f"deleted {states.purge()} notes as read in {states.folder}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +109,13 @@ def search_command(
     if not query.strip():
         raise UsageError("there is nothing to search for", "name it between quotes")
     path = database_path(db)
+    found: list[tuple[int, FoundLine]] = []
+    nothing = f"no line of {'any patient' if patient is None else f'patient {patient}'} was found"
     with Finder.open(path) as finder:
         if patient is None:
             found = finder.cohort(query, most)
+        elif patient not in (known := finder.store.patients()):
+            nothing = f"patient {patient} has no notes here; {_some(known)}"
         else:
             found = [(patient, line) for line in finder.find(query, patient, most)]
     kept = [(whose, line) for whose, line in found if not stances or line.stance.value in stances]
@@ -120,9 +125,14 @@ def search_command(
         columns = ("patient", "note", "line", "stance", "score", "text")
         output.table(columns, [_row(whose, line) for whose, line in kept], numeric=(2, 4))
     if not kept:
-        whose = f"patient {patient}" if patient is not None else "any patient"
-        diagnostics.note(f"no line of {whose} was found")
+        diagnostics.note(nothing)
     return 0
+
+
+def _some(patients: Sequence[int]) -> str:
+    """The first few who have notes."""
+    shown = ", ".join(map(str, patients[:3]))
+    return f"there are some of {shown}{' and others' if len(patients) > 3 else ''}"
 
 
 def _row(patient: int, found: FoundLine) -> tuple[Any, ...]:

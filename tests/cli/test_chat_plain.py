@@ -339,3 +339,14 @@ def test_the_reader_of_the_pipe_may_leave(chat: Chat, monkeypatch: pytest.Monkey
     with pytest.raises(output.ReaderGone):  # which the command line takes for a good end
         chat(LAST)
     assert not [t for t in threading.enumerate() if t.name == "chat"]
+
+
+def test_purging_the_log_purges_what_a_reader_kept_of_notes(cli):
+    from ehrqa_cli.notes.read.instruct.states import States
+
+    states = States()
+    assert states.save(States.key("model", [1, 2]), b"a record")
+    ran = cli("log", "purge", "--yes")
+    assert (ran.code, states.count()) == (0, 0)
+    assert "1 notes as read" in ran.err
+    assert "no answer log" in cli("log", "purge", "--yes").err

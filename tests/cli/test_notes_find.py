@@ -72,6 +72,7 @@ def test_nothing_found_is_no_failure(noted: Path, cli: Any) -> None:
     assert "no line of any patient" in ran.err
     ran = cli("notes", "search", "fever", "--patient", 999, "--db", noted, "--json")
     assert (ran.code, ran.out) == (0, "[]\n")
+    assert "patient 999 has no notes here; there are some of 10" in ran.err  # whose there are
 
 
 @pytest.mark.parametrize(

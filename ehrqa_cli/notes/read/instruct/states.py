@@ -72,6 +72,10 @@ class States:
         self._shrink(path)
         return True
 
+    def count(self) -> int:
+        """How many states are kept."""
+        return len(self._files())
+
     def purge(self) -> int:
         """Remove all states; how many there were."""
         files = self._files()
