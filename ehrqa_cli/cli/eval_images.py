@@ -18,8 +18,8 @@ from ehrqa_cli.cli.eval_report import (
 )
 from ehrqa_cli.cli.eval_systems import (
     fewshot_options,
-    open_fewshot,
     open_measured,
+    open_writer,
     seed_option,
     system_option,
     workers_option,
@@ -184,15 +184,15 @@ def ehrxqa(**flags: Any) -> int:
             diagnostics.note(
                 "without --images or --scene-graphs, questions about images are declined"
             )
-        fewshot = open_fewshot(
+        opener = open_writer(
             flags,
             chosen,
             lambda: examples_for(flags["data"], flags["split"], flags["text"], flags["examples"]),
-            lambda: session.database.schema(),
             NEURALSQL,
         )
-        if fewshot is not None:
-            stack.callback(fewshot.close)
+        writer = opener(session.database.schema()) if opener else None
+        if writer is not None:
+            stack.callback(writer.close)
         report = XqaRun(
             flags["data"],
             flags["split"],
@@ -200,7 +200,7 @@ def ehrxqa(**flags: Any) -> int:
             labels=_labels(flags),
             progress=lambda done, total: advance(done, total, "questions"),
             system=chosen.name or systems.OURS,
-            fewshot=fewshot,
+            writer=writer,
             workers=flags["workers"],
             **_common(flags, chosen),
         ).run()

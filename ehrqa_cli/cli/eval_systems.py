@@ -15,7 +15,9 @@ from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine import Session
-    from ehrqa_cli.evaluate.fewshot import Example, FewShot
+    from ehrqa_cli.engine.confidence import Thresholds
+    from ehrqa_cli.engine.parts import Mode
+    from ehrqa_cli.evaluate.fewshot import Example, QueryWriter
     from ehrqa_cli.evaluate.systems import Chosen
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -68,36 +70,41 @@ fewshot_options = together(
 )
 
 
-def open_fewshot(
+def open_writer(
     flags: Mapping[str, Any],
     chosen: Chosen,
     examples: Callable[[], Sequence[Example]],
-    schema: Callable[[], Mapping[str, Sequence[str]]],
     instruction: str,
-) -> FewShot | None:
-    """The few-shot system that is wanted; None for another. Raises UsageError without a model, and
-    what reading the examples and opening the model raises."""
-    from ehrqa_cli.evaluate.fewshot import FewShot
-    from ehrqa_cli.evaluate.systems import FEW_SHOT
+) -> Callable[[Mapping[str, Sequence[str]]], QueryWriter] | None:
+    """What opens the few-shot system that is wanted, once the tables are known; None for another
+    system. Raises UsageError without a model."""
+    from ehrqa_cli.evaluate.fewshot import FewShot, Nearest
+    from ehrqa_cli.evaluate.systems import FEW_SHOT, NEAREST
 
+    if chosen.name == NEAREST:
+        return lambda _schema: Nearest(examples())
     if chosen.name not in FEW_SHOT:
         return None
-    model = flags["model"]
+    name, model = str(chosen.name), flags["model"]
     if not model:
         raise UsageError(
-            f"{chosen.name} needs a language model",
+            f"{name} needs a language model",
             "name a GGUF file of an instruction model with --model FILE.gguf",
         )
-    return FewShot.open(
-        Path(model),
-        examples(),
-        threads=flags["threads"],
-        choose=chosen.name,
-        shots=flags["shots"],
-        seed=flags["seed"],
-        schema=schema(),
-        instruction=instruction,
-    )
+
+    def opened(schema: Mapping[str, Sequence[str]]) -> QueryWriter:
+        return FewShot.open(
+            Path(model),
+            examples(),
+            threads=flags["threads"],
+            choose=name,
+            shots=flags["shots"],
+            seed=flags["seed"],
+            schema=schema,
+            instruction=instruction,
+        )
+
+    return opened
 
 
 def open_measured(
@@ -128,21 +135,28 @@ def _open(
     labels: Path | None,
     graphs: Any = None,
 ) -> Session:
-    from ehrqa_cli.engine import Mode, open_session
-    from ehrqa_cli.evaluate import systems
+    from ehrqa_cli.engine import open_session
 
-    modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
-    thresholds = None
-    if variant == systems.UNCHECKED:
-        from ehrqa_cli.evaluate.abstention.run import CHECKS_OFF
-
-        thresholds = CHECKS_OFF
+    mode, thresholds = variant_of(variant)
     return open_session(
         db,
         model=model,
         as_of=as_of,
         log=False,
-        mode=modes.get(variant or "", Mode.NORMAL),
+        mode=mode,
         thresholds=thresholds,
         graphs=graphs if labels is None else read_graphs(labels),
     )
+
+
+def variant_of(name: str | None) -> tuple[Mode, Thresholds | None]:
+    """The mode of a variant of this program, and thresholds where they are not the usual ones."""
+    from ehrqa_cli.engine import Mode
+    from ehrqa_cli.evaluate import systems
+
+    modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
+    if name != systems.UNCHECKED:
+        return modes.get(name or "", Mode.NORMAL), None
+    from ehrqa_cli.evaluate.abstention.run import CHECKS_OFF
+
+    return Mode.NORMAL, CHECKS_OFF

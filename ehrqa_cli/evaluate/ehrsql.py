@@ -1,36 +1,33 @@
-"""EHRSQL (Lee et al. 2022, and the 2024 shared task): run it, score it officially, report.
-
-Official scoring executes the predicted and the gold query and compares their rows as
-metrics.comparable prints them. The published answers are used where there are any: they equal the
-execution of the gold queries on the published database (a test checks it).
-"""
+"""EHRSQL (Lee et al. 2022, and the 2024 shared task): run it, score it officially, report."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli import neuralsql
-from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.plugins import Database, Text2Sql
-from ehrqa_cli.contracts.types import Answer, Limits, Question, Row, Status
-from ehrqa_cli.engine import Mode, Session, ask, open_session
+from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
+from ehrqa_cli.contracts.plugins import Text2Sql
+from ehrqa_cli.contracts.types import Question
+from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.evaluate.execution import SCORING, Judge, check_tables, official_text
+from ehrqa_cli.evaluate.fewshot import QueryWriter
+from ehrqa_cli.evaluate.files import code_hash, hash_file, write_whole
+from ehrqa_cli.evaluate.journal import RECORDS, Journal, Made
 from ehrqa_cli.evaluate.load import NULL, Dataset, Item, load_ehrsql, train_skeletons, unseen
-from ehrqa_cli.evaluate.metrics import comparable
-from ehrqa_cli.evaluate.records import Record, Records
+from ehrqa_cli.evaluate.records import Record, join_record, split_record
 from ehrqa_cli.evaluate.report import Report, make_report
+from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.systems import GOLD, OURS
 
-# Gold queries are trusted and some give many rows; all are read before the first 100 are taken.
-SCORING = Limits(seconds=120.0, rows=1_000_000, length=50_000_000)
-RECORDS = "records.jsonl"
+__all__ = ["RECORDS", "SCORING", "EhrSqlRun", "Judge", "official_text", "run_ehrsql"]
 
-Predictor = Callable[[Item], Record]
+Schema = Mapping[str, Sequence[str]]
 
 
 def run_ehrsql(data: Path, split: str, db: Path, **options: Any) -> Report:
@@ -45,19 +42,27 @@ def run_ehrsql(data: Path, split: str, db: Path, **options: Any) -> Report:
 @dataclass(frozen=True)
 class EhrSqlRun:
     """One run. ``out`` is a folder for records, predictions and the report (None: nothing is
-    written); ``predictions`` a JSON object {id: SQL or null}, or JSON Lines of {id, prediction};
-    ``limit`` takes every n-th question so that about that many remain; ``thresholds`` go before
-    those stored with the model; ``progress`` is called with (done, all)."""
+    written). What is measured: ``model``, or ``predictions``, a JSON object {id: SQL or null} or
+    JSON Lines of {id, prediction}, or ``writer``, which is opened with the tables and columns, or
+    the baseline ``system`` (gold or abstain). ``limit`` takes every n-th question so that about
+    that many remain; ``thresholds`` go before those stored with the model; ``seed`` is that of the
+    intervals; ``workers`` is how many processes answer (see engine.many; the answers are the
+    same); ``progress`` is called with (done, all)."""
 
     data: Path
     split: str
     db: Path
     out: Path | None = None
     predictions: Path | None = None
+    system: str = OURS
+    writer: Callable[[Schema], QueryWriter] | None = None
     limit: int | None = None
     model: str | Text2Sql = "local"
     mode: Mode = Mode.NORMAL
     thresholds: Thresholds | None = None
+    as_of: str | None = None
+    seed: int = 0
+    workers: int | None = None
     progress: Callable[[int, int], None] | None = None
 
     def run(self) -> Report:
@@ -69,34 +74,62 @@ class EhrSqlRun:
             )
         known = train_skeletons(self.data, self.split)
         new = unseen(dataset, known) if known is not None else frozenset()
-        items = _every_nth(dataset.items, self.limit)
-        with open_session(
-            self.db, model=self.model, log=False, thresholds=self.thresholds, mode=self.mode
-        ) as session:
-            predict, predictor = self._predictor(session, items, new)
+        items = every_nth(dataset.items, self.limit)
+        with ExitStack() as stack:
+            session = stack.enter_context(
+                open_session(
+                    self.db,
+                    model=self.model,
+                    as_of=self.as_of,
+                    log=False,
+                    thresholds=self.thresholds,
+                    mode=self.mode,
+                )
+            )
+            check_tables(items, session.database, str(self.db))
+            judge = Judge(session.database, session.as_of, new)
+            predict, predictor = self._predictor(stack, session, items, judge)
             header = self._header(dataset, session, predictor)
-            records = list(self._records(items, header, predict))
-        report = make_report(header, records, split_seen=known is not None)
+            records = self._records(items, header, predict)
+        report = make_report(header, records, split_seen=known is not None, seed=self.seed)
         if self.out is not None:
             _write(self.out, report, records)
         return report
 
     def _predictor(
-        self, session: Session, items: tuple[Item, ...], new: frozenset[str]
-    ) -> tuple[Predictor, dict[str, Any]]:
-        judge = Judge(session.database, session.as_of, new)
-        if self.predictions is None:
-            made = {**session.model.provenance(), "thresholds": _digest(session.thresholds)}
-            return (lambda item: judge.of_answer(item, _ask(item, session))), made
-        given, digest = read_predictions(self.predictions)
-        missing = [item.id for item in items if item.id not in given]
-        if missing:
-            raise EvaluationError(
-                f"{self.predictions} lacks {len(missing)} of {len(items)} questions",
-                f"give each an SQL or null; the first is {missing[0]}",
-            )
-        made = {"file": self.predictions.name, "sha256": digest}
-        return (lambda item: judge.of_sql(item, given[item.id])), made
+        self, stack: ExitStack, session: Session, items: Sequence[Item], judge: Judge
+    ) -> tuple[Callable[[Sequence[Item]], Iterable[Record]], dict[str, Any]]:
+        """What makes the records of questions, in their order, and what the header says of it."""
+        if self.predictions is not None:
+            given, digest = read_predictions(self.predictions)
+            missing = [item.id for item in items if item.id not in given]
+            if missing:
+                raise EvaluationError(
+                    f"{self.predictions} lacks {len(missing)} of {len(items)} questions",
+                    f"give each an SQL or null; the first is {missing[0]}",
+                )
+            made: dict[str, Any] = {"file": self.predictions.name, "sha256": digest}
+            return (lambda todo: (judge.of_sql(item, given[item.id]) for item in todo)), made
+        if self.writer is not None:
+            writer = self.writer(session.database.schema())
+            stack.callback(writer.close)
+            made = dict(writer.provenance())
+            return (lambda todo: (_written(item, writer, judge) for item in todo)), made
+        if not self.system.startswith(OURS):
+            gold = self.system == GOLD
+            return (
+                lambda todo: (judge.of_sql(item, item.gold if gold else None) for item in todo)
+            ), {"system": self.system}
+        made = {**session.model.provenance(), "thresholds": _digest(session.thresholds)}
+        if self.mode is not Mode.NORMAL:
+            made["mode"] = self.mode.value
+        return (lambda todo: self._answers(todo, session, judge)), made
+
+    def _answers(self, todo: Sequence[Item], session: Session, judge: Judge) -> Iterator[Record]:
+        questions = [Question(text=item.question, id=item.id) for item in todo]
+        answers = session.ask_many(questions, workers=self.workers)
+        for item, answer in zip(todo, answers, strict=True):
+            yield judge.of_answer(item, answer)
 
     def _header(
         self, dataset: Dataset, session: Session, predictor: dict[str, Any]
@@ -106,108 +139,46 @@ class EhrSqlRun:
             "split": dataset.split,
             "version": dataset.version,
             "dataset_sha256": dataset.sha256,
-            "database_sha256": _hash_file(self.db),
+            "database_sha256": (
+                hash_file(self.db) if self.db.is_file() else session.database.fingerprint()
+            ),
             "as_of": session.as_of,
             "limit": self.limit,
             "predictor": predictor,
+            "seed": self.seed,
             "versions": session.versions,
+            "code": code_hash(),
         }
 
     def _records(
-        self, items: tuple[Item, ...], header: dict[str, Any], predict: Predictor
-    ) -> Iterator[Record]:
-        store = Records(self.out / RECORDS, header) if self.out is not None else None
-        for number, item in enumerate(items, 1):
-            record = store.done.get(item.id) if store else None
-            if record is None:
-                record = predict(item)
-                if store:
-                    store.add(record)
-            if self.progress:
-                self.progress(number, len(items))
-            yield record
+        self,
+        items: Sequence[Item],
+        header: dict[str, Any],
+        predict: Callable[[Sequence[Item]], Iterable[Record]],
+    ) -> list[Record]:
+        journal = Journal(self.out, header)
+        by_id = {item.id: item for item in items}
+
+        def make(todo: Sequence[str]) -> Iterator[Made]:
+            for record in predict([by_id[key] for key in todo]):
+                yield record.id, *split_record(record)
+
+        def tell(done: int) -> None:
+            if self.progress is not None:
+                self.progress(done, len(items))
+
+        found = journal.run_many(list(by_id), make, tell)
+        return [join_record(line, journal.seconds.get(line["id"], {})) for line in found]
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Decides whether a prediction is right, by execution."""
-
-    database: Database
-    as_of: str
-    unseen: frozenset[str]
-
-    def of_answer(self, item: Item, answer: Answer) -> Record:
-        """Score what the engine answered."""
-        answered = answer.status is Status.ANSWERED
-        why = f"{answer.reason_kind}: {answer.reason}" if answer.reason_kind else None
-        if answer.error:
-            why = f"{answer.error['message']} ({answer.error['hint']})"
-        correct = False
-        if answered and item.gold is not None:
-            rows = answer.rows
-            if answer.truncated and answer.neuralsql:
-                rows = self._execute(answer.neuralsql)
-            correct = comparable(rows) == self._gold(item)
-        return Record(
-            id=item.id,
-            question=item.question,
-            gold=item.gold,
-            prediction=answer.neuralsql if answered else None,
-            status=answer.status.value,
-            correct=correct,
-            unseen=item.id in self.unseen,
-            why=why,
-            logical_form=answer.logical_form,
-            confidence=answer.confidence,
-            scores=answer.scores,
-            timings=answer.timings,
-            withheld_right=self._withheld(item, answer),
-        )
-
-    def _withheld(self, item: Item, answer: Answer) -> bool | None:
-        """Would the query that was written and withheld have been right? None without one. The
-        risk-coverage curve needs it; no score counts it."""
-        if answer.status is not Status.ABSTAINED or answer.neuralsql is None:
-            return None
-        if item.gold is None:
-            return False
-        try:
-            return comparable(self._execute(answer.neuralsql)) == self._gold(item)
-        except DatabaseError:
-            return False
-
-    def of_sql(self, item: Item, sql: str | None) -> Record:
-        """Score a predicted query, with the small repairs that the official scorer makes. One
-        that does not run is a wrong answer."""
-        correct, why = False, None
-        if sql is not None and item.gold is not None:
-            try:
-                correct = comparable(self._execute(official_text(sql))) == self._gold(item)
-            except DatabaseError as error:
-                why = error.message
-        return Record(
-            id=item.id,
-            question=item.question,
-            gold=item.gold,
-            prediction=sql,
-            status="abstained" if sql is None else "answered",
-            correct=correct,
-            unseen=item.id in self.unseen,
-            why=why,
-        )
-
-    def _gold(self, item: Item) -> str:
-        assert item.gold is not None
-        return item.answer or comparable(self._execute(item.gold))
-
-    def _execute(self, sql: str) -> tuple[Row, ...]:
-        return neuralsql.run(sql, self.database, as_of=self.as_of, limits=SCORING)[0].rows
-
-
-def official_text(sql: str) -> str:
-    """The official scorer's repairs: one line, single spaces, operators not split."""
-    text = re.sub(" +", " ", sql.replace("\n", " ")).strip()
-    return text.replace("> =", ">=").replace("< =", "<=").replace("! =", "!=")
+def _written(item: Item, writer: QueryWriter, judge: Judge) -> Record:
+    try:
+        written = writer.write(item.question)
+    except EhrqaError as error:  # one question that fails is a row, never the end of the run
+        told = judge.of_sql(item, None)
+        return replace(told, status="failed", why=error.message)
+    total = sum(written.seconds.values())
+    return judge.of_sql(item, written.query, {**written.seconds, "total": round(total, 6)})
 
 
 def read_predictions(path: Path) -> tuple[dict[str, str | None], str]:
@@ -237,38 +208,20 @@ def _parse_predictions(text: str) -> dict[str, str | None]:
     return {str(k): None if v is None or v == NULL else str(v) for k, v in raw.items()}
 
 
-def _ask(item: Item, session: Session) -> Answer:
-    question = Question(text=item.question, id=item.id)
-    try:
-        return ask(question, session)
-    except EhrqaError as error:  # a question the engine refuses to read is a row, not the end
-        told = {"message": error.message, "hint": error.hint}
-        return Answer(question, Status.FAILED, error=told)
-
-
-def _every_nth(items: tuple[Item, ...], limit: int | None) -> tuple[Item, ...]:
-    # The files are sorted by template; the first n would be of a few templates only.
-    if limit is None or limit >= len(items):
-        return items
-    return tuple(items[i * len(items) // limit] for i in range(max(1, limit)))
-
-
-def _write(out: Path, report: Report, records: list[Record]) -> None:
+def _write(out: Path, report: Report, records: Sequence[Record]) -> None:
     predictions = {r.id: r.prediction if r.prediction is not None else NULL for r in records}
     files = {
         "predictions.json": json.dumps(predictions, indent=1),
         "report.json": json.dumps(report.as_dict(), indent=1),
         "report.md": report.as_markdown(),
     }
-    for name, text in files.items():
-        (out / name).write_text(text, encoding="utf-8")
+    try:
+        for name, text in files.items():
+            write_whole(out / name, text)
+    except OSError as error:
+        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
 
 
 def _digest(thresholds: Thresholds) -> str:
     text = json.dumps(thresholds.as_dict(), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

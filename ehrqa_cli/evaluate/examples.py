@@ -72,3 +72,15 @@ def examples_for(data: Path, split: str, text: str, path: Path | None) -> list[E
         )
     known = [e for e in read_examples(path) if e.query != NULL]
     return others(known, [item.question for item in measured.items])
+
+
+def sql_examples_for(data: Path, split: str, path: Path | None) -> list[Example]:
+    """What may be shown when ``split`` of EHRSQL is measured: the examples of ``path``, or of the
+    split train in ``data``, those without an answer among them, less the measured questions.
+    Raises EvaluationError."""
+    measured = [item.question for item in load_ehrsql(data, split).items]
+    if path is not None:
+        return others(read_examples(path), measured)
+    train = load_ehrsql(data, "train").items
+    shown = [Example(i.question, i.gold or NULL) for i in train if i.labelled]
+    return others(shown, measured)

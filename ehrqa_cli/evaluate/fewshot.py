@@ -19,11 +19,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from ehrqa_cli.chat import Gguf, Transcript, Writer
 from ehrqa_cli.contracts.errors import EvaluationError, ModelError
 from ehrqa_cli.evaluate.bm25 import Bm25
-from ehrqa_cli.evaluate.systems import FIXED
+from ehrqa_cli.evaluate.systems import FIXED, NEAREST
 
 SHOTS = 10
 CONTEXT = 8192
@@ -68,6 +69,40 @@ class Written:
     seconds: Mapping[str, float]
 
 
+class QueryWriter(Protocol):
+    """What writes a query for a question, knowing nothing but its words."""
+
+    def write(self, question: str) -> Written:
+        """The query for ``question``."""
+
+    def provenance(self) -> Mapping[str, Any]:
+        """All that what it writes depends on, beside the question."""
+
+    def close(self) -> None:
+        """Free what it holds."""
+
+
+class Nearest:
+    """Copies the query of the training question that shares most words; understands nothing."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        """Raises EvaluationError where there are no examples."""
+        self._examples = _some(examples)
+        self._index = Bm25([e.question for e in examples])
+
+    def write(self, question: str) -> Written:
+        """The query of the nearest training question, None where that has no answer."""
+        query = self._examples[self._index.nearest(question, 1)[0]].query
+        return Written(None if query == NULL else query, {})
+
+    def provenance(self) -> dict[str, Any]:
+        """The examples' hash."""
+        return {"system": NEAREST, **_told(self._examples)}
+
+    def close(self) -> None:
+        """There is nothing to free."""
+
+
 class FewShot:
     """A model with its examples. Close it after use.
 
@@ -89,11 +124,9 @@ class FewShot:
     ) -> None:
         """``choose`` is one of systems.FEW_SHOT; ``told`` names the model and its hash. Raises
         EvaluationError where there are no examples."""
-        if not examples:
-            raise EvaluationError("there are no examples to show", "give some with --examples FILE")
         self._told = dict(told)
         self._choose, self._shots, self._seed = choose, shots, seed
-        self._examples = tuple(examples)
+        self._examples = _some(examples)
         self._kind = "SQL" if instruction is SQL else "NeuralSQL"
         self._model = Transcript(model)
         self._index = Bm25([e.question for e in examples]) if choose != FIXED else None
@@ -136,15 +169,13 @@ class FewShot:
             return []
         return [self._examples[k] for k in self._index.nearest(question, self._shots)]
 
-    def provenance(self) -> dict[str, str | int]:
+    def provenance(self) -> dict[str, Any]:
         """All that what it writes depends on, beside the question."""
-        pairs = "\n".join(f"{e.question}\t{e.query}" for e in self._examples)
         return {
             "system": self._choose,
             **self._told,
             "shots": self._shots,
-            "examples": len(self._examples),
-            "examples_sha256": hashlib.sha256(pairs.encode()).hexdigest(),
+            **_told(self._examples),
             "prompt_sha256": hashlib.sha256(self._system.encode()).hexdigest()[:16],
             "seed": self._seed,
         }
@@ -182,6 +213,18 @@ class FewShot:
 
     def _pair(self, example: Example) -> str:
         return f"Q: {example.question}\n{self._kind}: {' '.join(example.query.split())}"
+
+
+def _some(examples: Sequence[Example]) -> tuple[Example, ...]:
+    if not examples:
+        raise EvaluationError("there are no examples to show", "give some with --examples FILE")
+    return tuple(examples)
+
+
+def _told(examples: Sequence[Example]) -> dict[str, Any]:
+    pairs = "\n".join(f"{e.question}\t{e.query}" for e in examples)
+    digest = hashlib.sha256(pairs.encode()).hexdigest()
+    return {"examples": len(examples), "examples_sha256": digest}
 
 
 def fixed_shots(examples: Sequence[Example], shots: int, seed: int) -> list[Example]:

@@ -11,6 +11,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import run_hash
 
 
@@ -53,8 +54,8 @@ class ImageReport:
         """``report.json`` and ``report.md``. Raises EvaluationError."""
         try:
             text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
-            (out / "report.json").write_text(text + "\n", encoding="utf-8")
-            (out / "report.md").write_text(self.as_markdown(), encoding="utf-8")
+            write_whole(out / "report.json", text + "\n")
+            write_whole(out / "report.md", self.as_markdown())
         except OSError as error:
             raise EvaluationError(
                 f"cannot write to {out}: {error.strerror}", "check --out"

@@ -96,7 +96,7 @@ class Journal:
         self.seconds[record["id"]] = {k: v for k, v in seconds.items() if k != "id"}
 
     def _resume(self, path: Path) -> None:
-        lines = list(_whole_lines(path))
+        lines = list(whole_lines(path))
         found = lines[0].get("header") if lines else None
         if found != self.header:
             other = found if isinstance(found, dict) else {}
@@ -111,7 +111,7 @@ class Journal:
             )
         self.done = {line["id"]: line for line in lines[1:] if line.get("run") == self.hash}
         times = path.with_name(TIMINGS)
-        told = {line.get("id"): line for line in _whole_lines(times)} if times.is_file() else {}
+        told = {line.get("id"): line for line in whole_lines(times)} if times.is_file() else {}
         self.seconds = {
             key: {k: v for k, v in told[key].items() if k != "id"}
             for key in self.done
@@ -125,7 +125,9 @@ class Journal:
         write_whole(path, "".join(kept))
 
 
-def _whole_lines(path: Path) -> Iterator[Plain]:
+def whole_lines(path: Path) -> Iterator[Plain]:
+    """The objects of a file of JSON Lines up to one that was cut short. Raises OSError, and
+    UnicodeDecodeError for a file that is no text."""
     for text in path.read_text(encoding="utf-8").split("\n"):
         try:
             line = json.loads(text)

@@ -116,16 +116,16 @@ def interval(
 
 
 def intervals(
-    outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES
+    outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
     """95% bootstrap intervals (per cent) of RS for each penalty and for the number of questions,
     and of F1_exe; by the name of the score. Empty for no outcomes."""
     if not outcomes:
         return {}
-    found = {f"RS({c})": interval(outcomes, c) for c in penalties}
-    found["RS(N)"] = interval(outcomes, len(outcomes))
+    found = {f"RS({c})": interval(outcomes, c, seed=seed) for c in penalties}
+    found["RS(N)"] = interval(outcomes, len(outcomes), seed=seed)
     counted = [[o.correct, o.answered, o.answerable] for o in outcomes]
-    found["F1_exe"] = bootstrap(counted, _f1_of_sums)
+    found["F1_exe"] = bootstrap(counted, _f1_of_sums, seed=seed)
     return found
 
 

@@ -38,13 +38,17 @@ class Report:
     seconds: dict[str, float]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
+        """Plain values, for JSON; without seconds, so that the same run gives the same bytes."""
+        return {name: value for name, value in asdict(self).items() if name != "seconds"}
 
     def as_table(self) -> str:
         """The report for a terminal, one measure a line."""
-        width = max(len(name) for name, _ in self.lines())
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.lines()) + "\n"
+        lines = self.lines()
+        if self.seconds:
+            shown = f"median {self.seconds['median']:.3f}, 95% {self.seconds['p95']:.3f}"
+            lines.append(("seconds a question", shown))
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines) + "\n"
 
     def as_markdown(self) -> str:
         """The same as a Markdown table."""
@@ -82,9 +86,6 @@ class Report:
             out.append(("abstained because", shown))
         if self.brier is not None:
             out.append(("Brier score of answers", f"{self.brier:.4f}"))
-        if self.seconds:
-            shown = f"median {self.seconds['median']:.3f}, 95% {self.seconds['p95']:.3f}"
-            out.append(("seconds a question", shown))
         return out
 
     def _with_interval(self, name: str, value: float | None) -> str:
@@ -94,8 +95,11 @@ class Report:
         return f"{_percent(value)}  (95% {low:.1f} to {high:.1f})"
 
 
-def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen: bool) -> Report:
-    """Score ``records``; ``split_seen``: report seen and unseen templates apart."""
+def make_report(
+    header: dict[str, Any], records: Sequence[Record], *, split_seen: bool, seed: int = 0
+) -> Report:
+    """Score ``records``; ``split_seen``: report seen and unseen templates apart; ``seed`` is that
+    of the intervals."""
     outcomes = [r.outcome for r in records]
     known = [r.outcome for r in records if r.gold is not None and not r.unseen]
     new = [r.outcome for r in records if r.gold is not None and r.unseen]
@@ -112,7 +116,7 @@ def make_report(header: dict[str, Any], records: Sequence[Record], *, split_seen
         overall=overall,
         seen=score(known) if split_seen else None,
         unseen=score(new) if split_seen else None,
-        intervals=intervals(outcomes),
+        intervals=intervals(outcomes, seed=seed),
         brier=brier([p for p, _ in told], [right for _, right in told]),
         reasons=dict(why.most_common()),
         seconds=seconds,

@@ -29,8 +29,10 @@ _OF_QUERIES = {
     UNCHECKED: "whatever the model writes is answered, with no check",
     FIXED: "a GGUF model (--model FILE) with the same examples for every question",
     BM25: "the same with the nearest examples",
+    NEAREST: "the query of the nearest training question, as it is",
 }
-EHRSQL = {**_ABOUT, **_OF_QUERIES, NEAREST: "the SQL of the nearest training question, as it is"}
+WRITERS = (*FEW_SHOT, NEAREST)
+EHRSQL = {**_ABOUT, **_OF_QUERIES}
 EHRXQA = {
     **_ABOUT,
     **_OF_QUERIES,

@@ -7,22 +7,25 @@ was broken off goes on where it stopped.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
+from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Question, Status
-from ehrqa_cli.engine import Session, ask
+from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.confidence import KINDS, Thresholds
 from ehrqa_cli.engine.parts import shipped_model
-from ehrqa_cli.evaluate.ehrsql import Judge
+from ehrqa_cli.evaluate.execution import Judge, check_tables
+from ehrqa_cli.evaluate.files import code_hash, hash_file
+from ehrqa_cli.evaluate.journal import Journal, Made
 from ehrqa_cli.evaluate.load import Dataset, Item
-from ehrqa_cli.evaluate.records import Record, Records
+from ehrqa_cli.evaluate.records import Record, join_record, split_record
+from ehrqa_cli.evaluate.sample import every_nth
 
 # Where nothing was written there is nothing to run; every other check is off.
 _OBEYED = ("model_declined", "no_form", "execution_error")
@@ -50,10 +53,10 @@ class Regime:
         return f"{self.label}, own abstention {'allowed' if self.may_abstain else 'forbidden'}"
 
     @property
-    def file_name(self) -> str:
-        """The name of its records' file."""
+    def folder(self) -> str:
+        """The name of the folder of its records, which `eval compare` reads like any run's."""
         mode = "allowed" if self.may_abstain else "forbidden"
-        return f"records-{self.label}-{self.method}-{mode}.jsonl"
+        return f"{self.label}-{self.method}-{mode}"
 
 
 def parse_models(given: Sequence[str]) -> list[tuple[str, Path]]:
@@ -75,59 +78,68 @@ def parse_models(given: Sequence[str]) -> list[tuple[str, Path]]:
 
 @dataclass(frozen=True)
 class Runner:
-    """Asks every question once per regime. ``progress`` is called with (done, all, what)."""
+    """Asks every question once per regime, with so many ``workers`` (see engine.many; the answers
+    are the same). ``progress`` is called with (done, all, what)."""
 
     db: Path
     datasets: Sequence[Dataset]
     out: Path | None = None
     limit: int | None = None
     threads: int = 2
+    workers: int | None = None
     progress: Callable[[int, int, str], None] = lambda _done, _all, _what: None
 
     def run(self, regime: Regime) -> tuple[dict[str, Any], dict[str, Record]]:
         """The header (data, model and their hashes) and the records by question id."""
-        model = _open(regime, self.threads)
-        with Session(self.db, model=model, thresholds=CHECKS_OFF) as session:
+        with open_unchecked(self.db, regime, self.threads) as session:
+            # Another process has its own processor: one thread each.
+            session.reopen = partial(open_unchecked, self.db, regime, 1)
+            items = {item.id: item for item in self.items()}
+            check_tables(list(items.values()), session.database, str(self.db))
             header = self._header(regime, session)
-            store = Records(self.out / regime.file_name, header) if self.out else None
+            journal = Journal(self.out / regime.folder if self.out else None, header)
             judge = Judge(session.database, session.as_of, frozenset())
-            items = self.items()
-            found: dict[str, Record] = {}
-            for number, item in enumerate(items, 1):
-                record = store.done.get(item.id) if store else None
-                if record is None:
-                    record = _record(item, session, judge)
-                    if store:
-                        store.add(record)
-                found[item.id] = record
-                self.progress(number, len(items), regime.name)
-        return header, found
+
+            def make(todo: Sequence[str]) -> Iterator[Made]:
+                asked = [items[key] for key in todo]
+                for item, answer in zip(asked, self._answers(asked, session), strict=True):
+                    yield item.id, *split_record(_record(item, answer, judge))
+
+            found = journal.run_many(
+                list(items), make, lambda done: self.progress(done, len(items), regime.name)
+            )
+        told = journal.seconds
+        return header, {line["id"]: join_record(line, told.get(line["id"], {})) for line in found}
+
+    def _answers(self, items: Sequence[Item], session: Session) -> Iterator[Answer]:
+        questions = [Question(text=item.question, id=item.id) for item in items]
+        return session.ask_many(questions, workers=self.workers)
 
     def items(self) -> list[Item]:
         """The questions of all datasets; about ``limit`` of each, spread evenly."""
-        out = []
-        for dataset in self.datasets:
-            items, n = dataset.items, self.limit or len(dataset.items)
-            n = min(n, len(items))
-            out += [items[i * len(items) // n] for i in range(n)]
-        return out
+        return [item for data in self.datasets for item in every_nth(data.items, self.limit)]
 
     def _header(self, regime: Regime, session: Session) -> dict[str, Any]:
-        with self.db.open("rb") as file:
-            database = hashlib.file_digest(file, "sha256").hexdigest()
         return {
+            "benchmark": "ehrsql",
             "datasets": [
                 {"name": d.name, "split": d.split, "version": d.version, "sha256": d.sha256}
                 for d in self.datasets
             ],
-            "database_sha256": database,
+            "database_sha256": hash_file(self.db),
             "as_of": session.as_of,
             "limit": self.limit,
             "predictor": dict(session.model.provenance()),
             "second": dict(session.second.provenance()) if session.second else None,
             "checks": "off",
             "versions": session.versions,
+            "code": code_hash(),
         }
+
+
+def open_unchecked(db: Path, regime: Regime, threads: int) -> Session:
+    """A session of this model with every check off. Raises ModelError."""
+    return Session(db, model=_open(regime, threads), thresholds=CHECKS_OFF)
 
 
 def _open(regime: Regime, threads: int) -> Text2Sql:
@@ -136,14 +148,7 @@ def _open(regime: Regime, threads: int) -> Text2Sql:
     return LocalModel(regime.path, threads, method=regime.method, may_abstain=regime.may_abstain)
 
 
-def _record(item: Item, session: Session, judge: Judge) -> Record:
-    question = Question(text=item.question, id=item.id)
-    try:
-        answer = ask(question, session)
-    except EhrqaError as error:  # a question the engine refuses to read is a row, not the end
-        answer = Answer(
-            question, Status.FAILED, error={"message": error.message, "hint": error.hint}
-        )
+def _record(item: Item, answer: Answer, judge: Judge) -> Record:
     record = judge.of_answer(item, answer)
     if answer.neuralsql is not None and answer.status is not Status.ANSWERED:
         # A query that does not run was still given as an answer, and is a wrong one.

@@ -25,7 +25,7 @@ from ehrqa_cli.evaluate.ehrxqa.score import (
     same_answer,
     score,
 )
-from ehrqa_cli.evaluate.fewshot import FewShot
+from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
 from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
@@ -51,7 +51,7 @@ class Predicted:
 @dataclass(frozen=True)
 class XqaRun:
     """One run. ``session`` answers (and runs programs with its reader of images), or
-    ``predictions`` is a file of answers or programs, or ``fewshot`` writes programs, or ``system``
+    ``predictions`` is a file of answers or programs, or ``writer`` writes programs, or ``system``
     is a baseline (systems.EHRXQA). ``labels`` are gold scene graphs, with which the predicted
     programs are run once more. ``text`` is the field that is asked, ``workers`` how many processes
     answer (see engine.many; the answers are the same), ``progress`` is called with (done, all)."""
@@ -61,7 +61,7 @@ class XqaRun:
     session: Session
     predictions: Path | None = None
     system: str = OURS
-    fewshot: FewShot | None = None
+    writer: QueryWriter | None = None
     labels: ImageReader | None = None
     out: Path | None = None
     limit: int | None = None
@@ -83,8 +83,8 @@ class XqaRun:
             asked = [by_id[key] for key in todo]
             if given is not None:
                 found: Iterable[Predicted] = (self._of_given(given[key]) for key in todo)
-            elif self.fewshot is not None:
-                found = (self._written(item, self.fewshot) for item in asked)
+            elif self.writer is not None:
+                found = (self._written(item, self.writer) for item in asked)
             else:
                 found = self._asked(asked)
             for item, one in zip(asked, found, strict=True):
@@ -104,8 +104,8 @@ class XqaRun:
         if self.predictions is not None:
             given, digest = read_given(self.predictions, [item.id for item in items])
             return given, {"file": self.predictions.name, "sha256": digest}
-        if self.fewshot is not None:
-            return None, self.fewshot.provenance()
+        if self.writer is not None:
+            return None, self.writer.provenance()
         if not self.system.startswith(OURS):
             return answers_of(self.system, data, items)
         session = self.session
@@ -141,9 +141,9 @@ class XqaRun:
         for answer in self.session.ask_many(questions, workers=self.workers):
             yield self._of_answer(answer)
 
-    def _written(self, item: XqaItem, fewshot: FewShot) -> Predicted:
+    def _written(self, item: XqaItem, writer: QueryWriter) -> Predicted:
         try:
-            written = fewshot.write(item.question)
+            written = writer.write(item.question)
         except EhrqaError as error:  # one question that fails is a row, never the end of the run
             return Predicted("failed", why=error.message)
         if written.query is None:
@@ -255,8 +255,8 @@ class XqaRun:
             for item, record in zip(items, records, strict=True)
         ]
         system = "this system" if self.system.startswith(OURS) else self.system
-        if self.fewshot is not None:
-            system = str(self.fewshot.provenance()["system"])
+        if self.writer is not None:
+            system = str(self.writer.provenance()["system"])
         if self.predictions is not None:
             system = self.predictions.name
         tables = [main_table(found, self.seed), baseline_table(found, data, system, self.seed)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from engine import fakes
 
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.engine.many import fault
 from ehrqa_cli.evaluate.abstention import run
 from ehrqa_cli.evaluate.abstention.report import run_abstention
 from ehrqa_cli.evaluate.abstention.run import CHECKS_OFF, Regime, Runner, parse_models
@@ -152,6 +154,8 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
         return fakes.session(query, **parts)
 
     monkeypatch.setattr(run, "Session", session)
+    tables = {"labevents": ("subject_id", "valuenum")}
+    monkeypatch.setattr(fakes.MemoryDatabase, "schema", lambda _self: tables)
     return Runner(tmp_path / "db", [dataset()], tmp_path / "out")
 
 
@@ -169,7 +173,7 @@ def test_a_run_asks_with_the_checks_off_and_resumes(runner: Runner) -> None:
     ]
     assert records["b"].scores["ignored_unknown_patient"] == 1.0
     assert header["datasets"][0]["sha256"] == "d" * 64 and header["predictor"]["sha256"]
-    path = runner.out / REGIME.file_name  # type: ignore[operator]
+    path = runner.out / REGIME.folder / "records.jsonl"  # type: ignore[operator]
     before = path.read_bytes()
     assert runner.run(REGIME)[1] == records and path.read_bytes() == before
 
@@ -177,14 +181,17 @@ def test_a_run_asks_with_the_checks_off_and_resumes(runner: Runner) -> None:
 def test_a_query_that_does_not_run_is_a_wrong_answer(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(question: Question, _session: Any) -> Answer:
-        if question.id == "n":
-            raise DatabaseError("it broke", "mend it")
-        kind = "execution_error" if question.id == "a" else "model_declined"
-        text = "SELECT nothing" if question.id == "a" else None
-        return Answer(question, Status.ABSTAINED, reason_kind=kind, reason="r", neuralsql=text)
+    def broken(_self: Runner, items: list[Item], _session: Any) -> Iterator[Answer]:
+        for item in items:
+            question = Question(item.question, item.id)
+            if item.id == "n":
+                yield fault(question, DatabaseError("it broke", "mend it"))
+                continue
+            kind = "execution_error" if item.id == "a" else "model_declined"
+            text = "SELECT nothing" if item.id == "a" else None
+            yield Answer(question, Status.ABSTAINED, reason_kind=kind, reason="r", neuralsql=text)
 
-    monkeypatch.setattr(run, "ask", broken)
+    monkeypatch.setattr(Runner, "_answers", broken)
     records = runner.run(REGIME)[1]
     assert (records["a"].status, records["a"].correct) == ("answered", False)
     assert records["a"].prediction == "SELECT nothing"

@@ -13,8 +13,9 @@ from engine.fakes import AS_OF, MemoryDatabase
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate import ehrsql, load
+from ehrqa_cli.evaluate.journal import Journal
 from ehrqa_cli.evaluate.metrics import comparable
-from ehrqa_cli.evaluate.records import Record, Records, read_records
+from ehrqa_cli.evaluate.records import Record, read_records, split_record
 
 GOLD = "SELECT valuenum FROM labevents WHERE subject_id = 7"
 ITEM = load.Item("a", "sodium of 7?", GOLD)
@@ -187,18 +188,19 @@ def test_wrong_prediction_files(tmp_path: Path, text: str) -> None:
         ehrsql.read_predictions(path)
 
 
-def test_records_resume_and_know_their_run(tmp_path: Path) -> None:
-    path = tmp_path / "out" / "records.jsonl"
-    first = Record("a", "q", GOLD, None, "abstained", False, why="empty_result: none")
-    Records(path, {"model": "1"}).add(first)
-    with path.open("a") as file:
-        file.write('{"id": "b", "quest')  # broken off here
-    again = Records(path, {"model": "1"})
-    assert again.done == {"a": first}
-    again.add(Record("b", "q", None, None, "abstained", False))
-    assert [r.id for r in read_records(path)] == ["a", "b"]
-    with pytest.raises(EvaluationError, match="model"):
-        Records(path, {"model": "2"})
+def test_records_are_read_back_with_their_seconds(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = Record("a", "q", GOLD, None, "abstained", False, why="empty: x", timings={"total": 0.5})
+    second = Record("b", "r", None, "SELECT 1", "answered", False, template="t")
+    made = {record.id: split_record(record) for record in (first, second)}
+    found = Journal(out, {"model": "1"}).run("ab", lambda key: made[key])
+    assert "timings" not in found[0] and found[1]["template"] == "t"
+    assert read_records(out / "records.jsonl") == [first, second]
+    (out / "timings.jsonl").unlink()
+    assert read_records(out / "records.jsonl")[0].timings == {}
+    (out / "records.jsonl").write_text('{"header": {}}\n{"id": "x"}\n')
+    with pytest.raises(EvaluationError, match="holds no records"):
+        read_records(out / "records.jsonl")
 
 
 @pytest.fixture
@@ -209,6 +211,8 @@ def fake_session(monkeypatch: pytest.MonkeyPatch) -> None:
         return fakes.session(fakes.sql(GOLD, max_entropy=0.0), log=False)
 
     monkeypatch.setattr(ehrsql, "open_session", open_fake)
+    tables = {"labevents": ("subject_id", "valuenum")}
+    monkeypatch.setattr(MemoryDatabase, "schema", lambda _self: tables)
 
 
 def test_a_run_over_a_model_scores_and_resumes(tmp_path: Path, fake_session: None) -> None:

@@ -1,0 +1,137 @@
+"""Is a prediction right? By execution, as EHRSQL's official scorer has it.
+
+It executes the predicted and the gold query and compares their rows as metrics.comparable prints
+them. The published answers are used where there are any: they equal the execution of the gold
+queries on the published database (a test checks it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ehrqa_cli import neuralsql
+from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
+from ehrqa_cli.evaluate.load import Item
+from ehrqa_cli.evaluate.metrics import comparable
+from ehrqa_cli.evaluate.records import Record
+
+# Gold queries are trusted and some give many rows; all are read before the first 100 are taken.
+SCORING = Limits(seconds=120.0, rows=1_000_000, length=50_000_000)
+_TABLE = re.compile(r"\b(?:from|join)\s+([a-z_]\w*)", re.I)
+_TEXT = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Decides whether a prediction is right, by execution."""
+
+    database: Database
+    as_of: str
+    unseen: frozenset[str]
+
+    def of_answer(self, item: Item, answer: Answer) -> Record:
+        """Score what the engine answered."""
+        answered = answer.status is Status.ANSWERED
+        why = f"{answer.reason_kind}: {answer.reason}" if answer.reason_kind else None
+        if answer.error:
+            why = f"{answer.error['message']} ({answer.error['hint']})"
+        correct = False
+        if answered and item.gold is not None:
+            gold, rows = self._gold(item), answer.rows
+            if answer.truncated and answer.neuralsql:
+                rows = self._execute(answer.neuralsql)
+            correct = comparable(rows) == gold
+        return Record(
+            id=item.id,
+            question=item.question,
+            gold=item.gold,
+            prediction=answer.neuralsql if answered else None,
+            status=answer.status.value,
+            correct=correct,
+            unseen=item.id in self.unseen,
+            why=why,
+            logical_form=answer.logical_form,
+            confidence=answer.confidence,
+            scores=answer.scores,
+            timings=answer.timings,
+            withheld_right=self._withheld(item, answer),
+            template=item.template,
+        )
+
+    def _withheld(self, item: Item, answer: Answer) -> bool | None:
+        """Would the query that was written and withheld have been right? None without one. The
+        risk-coverage curve needs it; no score counts it."""
+        if answer.status is not Status.ABSTAINED or answer.neuralsql is None:
+            return None
+        if item.gold is None:
+            return False
+        gold = self._gold(item)
+        try:
+            return comparable(self._execute(answer.neuralsql)) == gold
+        except DatabaseError:
+            return False
+
+    def of_sql(
+        self, item: Item, sql: str | None, seconds: Mapping[str, float] | None = None
+    ) -> Record:
+        """Score a predicted query, with the small repairs that the official scorer makes. One
+        that does not run is a wrong answer."""
+        correct, why = False, None
+        if sql is not None and item.gold is not None:
+            gold = self._gold(item)
+            try:
+                correct = comparable(self._execute(official_text(sql))) == gold
+            except DatabaseError as error:
+                why = error.message
+        return Record(
+            id=item.id,
+            question=item.question,
+            gold=item.gold,
+            prediction=sql,
+            status="abstained" if sql is None else "answered",
+            correct=correct,
+            unseen=item.id in self.unseen,
+            why=why,
+            template=item.template,
+            timings=dict(seconds or {}),
+        )
+
+    def _gold(self, item: Item) -> str:
+        assert item.gold is not None
+        if item.answer:
+            return item.answer
+        try:
+            return comparable(self._execute(item.gold))
+        except DatabaseError as error:
+            raise EvaluationError(
+                f"the gold query of question {item.id} does not run: {error.message}",
+                "give the database that these questions were made on with --db",
+            ) from None
+
+    def _execute(self, sql: str) -> tuple[Row, ...]:
+        return neuralsql.run(sql, self.database, as_of=self.as_of, limits=SCORING)[0].rows
+
+
+def official_text(sql: str) -> str:
+    """The official scorer's repairs: one line, single spaces, operators not split."""
+    text = re.sub(" +", " ", sql.replace("\n", " ")).strip()
+    return text.replace("> =", ">=").replace("< =", "<=").replace("! =", "!=")
+
+
+def check_tables(items: Sequence[Item], database: Database, where: str) -> None:
+    """Raises EvaluationError where the gold queries ask for tables that ``database`` lacks, so
+    that a wrong --db is said before anything is asked of it."""
+    there = {name.lower() for name in database.schema()}
+    for item in items:
+        if item.gold is None or re.match(r"\s*with\b", item.gold, re.I):
+            continue
+        missing = [t for t in _TABLE.findall(_TEXT.sub("''", item.gold)) if t.lower() not in there]
+        if missing:
+            raise EvaluationError(
+                f"{where} has no table {missing[0]}, of which question {item.id} is",
+                "give the database that these questions were made on with --db",
+            )
