@@ -1,0 +1,263 @@
+"""An EHR on a PostgreSQL server, read so that a query can do nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import psycopg
+
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.sample import SampleTable
+from ehrqa_cli.contracts.types import Limits, Result, Row
+from ehrqa_postgres import address, catalog, errors
+from ehrqa_postgres.catalog import Catalog, Session
+from ehrqa_postgres.guard import Guard
+from ehrqa_postgres.session import as_reader, connect, hang_up
+
+_CHUNK = 1000
+_RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
+_LOOK = 0.05  # seconds between two looks at the clock, and at whether somebody gave up
+_PATIENCE = 0.5  # seconds that the server has to end a query before the line is cut
+_CURSOR = "ehrqa_rows"
+
+
+class PostgresDatabase(Database):
+    """A read-only EHR on a server. Safe to use from several threads: queries wait for each other.
+
+    A connection that was lost, or that a query was cancelled on, is made anew by the next query.
+    """
+
+    contract_version: ClassVar[int] = 1
+    dialect: ClassVar[str] = "postgres"
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        """Use ``open``; this takes libpq's parameters. Raises DatabaseError."""
+        self._given = dict(given)
+        self._place = address.place(self._given)
+        self._lock = threading.Lock()
+        self._closed = self._cancelled = self._timed_out = False
+        self._session: Session | None = None
+        self._catalog = Catalog({})
+        self._guard = Guard(())
+        self._fingerprint: str | None = None
+        self._server = ""
+        self._connected()
+
+    def __repr__(self) -> str:
+        return f"<PostgresDatabase: {self._place}>"
+
+    @classmethod
+    def open(cls, target: str) -> PostgresDatabase:
+        """Open ``postgresql://USER@HOST:PORT/DATABASE``. Raises DatabaseError."""
+        return cls(address.parameters(target))
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """What the table ``ehrqa_meta`` says, if there is one, and who reads."""
+        return {**self._catalog.meta, "role": self._told_role()}
+
+    def schema(self) -> Mapping[str, Sequence[str]]:
+        """Table name to column names; tables of ``ehrqa_`` are left out."""
+        return {table: tuple(columns) for table, columns in self._catalog.types.items()}
+
+    def types(self) -> Mapping[str, Mapping[str, str]]:
+        """Table to column to what it holds."""
+        return self._catalog.types
+
+    def execute(self, sql: str, limits: Limits | None = None) -> Result:
+        """Run one SELECT of PostgreSQL's within ``limits``.
+
+        Raises Refused, LimitExceeded, Cancelled, or DatabaseError for SQL that is wrong and for a
+        server that is gone.
+        """
+        limits = limits or Limits()
+        if len(sql) > limits.length:
+            raise LimitExceeded(
+                f"the query is longer than {limits.length:,} characters", "ask for less at once"
+            )
+        self._guard.check(sql)
+        with self._lock:
+            self._cancelled = self._timed_out = False
+            session = self._connected()
+            started = time.monotonic()
+            try:
+                with self._watched(session, limits.seconds):
+                    columns, rows = self._fetch(session, sql, limits)
+            except psycopg.Error as error:
+                lost = session.closed
+                raise self._explain(error, limits, lost) from None
+            finally:
+                self._after(session)
+            elapsed = time.monotonic() - started
+        return Result(columns, tuple(rows[: limits.rows]), len(rows) > limits.rows, elapsed)
+
+    def cancel(self) -> None:
+        """End the running query from another thread; the one who watches it sees to that."""
+        self._cancelled = True
+
+    def fingerprint(self) -> str:
+        """``postgres:`` and 16 hex digits, of what the server tells of its tables' rows."""
+        if self._fingerprint is None:
+            with self._lock:
+                session = self._connected()
+                try:
+                    told = catalog.fingerprint(session, self._catalog)
+                except psycopg.Error as error:
+                    raise errors.explained(error, lost=session.closed) from None
+            self._fingerprint = f"postgres:{told}"
+        return self._fingerprint
+
+    def default_as_of(self) -> str | None:
+        """``as_of`` of ``ehrqa_meta``, if it has one."""
+        return self._catalog.meta.get("as_of")
+
+    def versions(self) -> Mapping[str, str]:
+        """The server's and psycopg's, and the role that reads."""
+        return {
+            "postgresql": self._server,
+            "psycopg": str(psycopg.__version__),
+            "role": self._told_role(),
+        }
+
+    def close(self) -> None:
+        """Give the connection back; a second call does nothing."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    @classmethod
+    def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str | None:
+        """A database of ``tables`` on a private server of this process; None where PostgreSQL's
+        programs are not installed."""
+        del folder  # the server has one of its own, which its unprivileged user may enter
+        from ehrqa_postgres.private import sample
+
+        return sample(tables)
+
+    # --- the connection
+
+    def _connected(self) -> Session:
+        """The session, made anew if it is gone. Raises DatabaseError."""
+        if self._closed:
+            raise DatabaseError("the database is closed", "open it again")
+        if self._session is not None and not self._session.closed:
+            return self._session
+        try:
+            session = connect(self._given)
+        except psycopg.Error as error:
+            raise errors.cannot_connect(error, self._place) from None
+        try:
+            found = as_reader(session)
+        except psycopg.Error as error:
+            session.close()
+            raise errors.explained(error, lost=session.closed) from None
+        self._session = session
+        self._catalog = found
+        self._guard = Guard(found.types, found.others)
+        self._server = session.info.parameter_status("server_version") or ""
+        return session
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._session.close()
+        self._session = None
+
+    def _after(self, session: Session) -> None:
+        """Leave no transaction behind, and no connection that a late cancel could still reach."""
+        if self._cancelled or self._timed_out or session.closed:
+            self._drop()
+            return
+        try:
+            session.execute("ROLLBACK")
+        except psycopg.Error:
+            self._drop()
+        except BaseException:  # Ctrl-C just now
+            self._drop()
+            raise
+
+    def _told_role(self) -> str:
+        found = self._catalog
+        if not found.may_write:
+            return f"{found.role}, which cannot write"
+        return f"{found.role}, which could write outside of this read-only transaction"
+
+    # --- one query
+
+    @contextmanager
+    def _watched(self, session: Session, seconds: float) -> Iterator[None]:
+        """Cancel what runs within when its time is over or somebody gave up.
+
+        The server is asked to end the query; one that does not within ``_PATIENCE`` is left alone
+        by cutting the line, so that nobody waits for a server that hangs.
+        """
+        done = threading.Event()
+        deadline = time.monotonic() + seconds
+
+        def watch() -> None:
+            asked: float | None = None
+            while not done.wait(_LOOK):
+                self._timed_out = self._timed_out or time.monotonic() > deadline
+                if not (self._timed_out or self._cancelled):
+                    continue
+                if asked is not None and time.monotonic() - asked > _PATIENCE:
+                    hang_up(session)
+                    return
+                asked = asked or time.monotonic()
+                # One that comes before the query has begun is forgotten: it is repeated.
+                with contextlib.suppress(psycopg.Error, OSError):
+                    session.cancel_safe(timeout=_PATIENCE / 2)
+
+        watcher = threading.Thread(target=watch, name="postgres-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    def _fetch(
+        self, session: Session, sql: str, limits: Limits
+    ) -> tuple[tuple[str, ...], list[Row]]:
+        # The server ends a query by itself, too, should this program not live to see it.
+        most = max(1, round(limits.seconds * 1000)) + 500
+        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        session.execute(f"SET LOCAL statement_timeout = {most}".encode())
+        session.execute(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}".encode(), prepare=False)
+        columns: tuple[str, ...] = ()
+        rows: list[Row] = []
+        size = 0
+        while len(rows) <= limits.rows:
+            wanted = min(_CHUNK, limits.rows + 1 - len(rows))
+            cursor = session.execute(f"FETCH FORWARD {wanted} FROM {_CURSOR}".encode())
+            columns = tuple(str(column.name) for column in cursor.description or ())
+            chunk = cursor.fetchall()
+            for row in chunk:
+                size += sum(len(v) if isinstance(v, str) else 8 for v in row)
+                longest = max((len(v) for v in row if isinstance(v, str)), default=0)
+                if size > limits.length * _RESULT_FACTOR or longest > limits.length:
+                    raise LimitExceeded("the answer is too long", "select fewer rows or columns")
+            rows += chunk
+            if len(chunk) < wanted:
+                break
+            if self._cancelled or self._timed_out:
+                raise psycopg.errors.QueryCanceled("between two fetches")
+        return columns, rows
+
+    def _explain(self, error: psycopg.Error, limits: Limits, lost: bool) -> DatabaseError:
+        if self._cancelled:
+            return Cancelled("the query was cancelled", "run it again when you like")
+        late = isinstance(error, psycopg.errors.QueryCanceled) and "timeout" in str(error)
+        if self._timed_out or late:
+            return LimitExceeded(
+                f"the query took longer than {limits.seconds:g} s",
+                "ask about fewer patients or a shorter time, or raise the time limit",
+            )
+        return errors.explained(error, lost=lost)
