@@ -29,6 +29,8 @@ _RESERVED = (
     "values variadic verbose when where window with",
     # not reserved, but a call or a type where a column's name would stand
     "between coalesce exists extract greatest least none nullif row values",
+    # not reserved either, but the plugin refuses them as words
+    "delete insert merge update",
 )
 # A whole text that is a number; longer ones are beyond what a double holds.
 _NUMBER = r"\s*[+-]?(?:[0-9]{1,150}[.]?[0-9]{0,150}|[.][0-9]{1,150})(?:[eE][+-]?[0-9]{1,2})?"
@@ -94,6 +96,9 @@ class Postgres(Target):
         return self.cast(number, self.real_type)
 
     def try_real(self, text: str) -> str:
+        found = _LITERAL.fullmatch(text)
+        if found is not None and not re.fullmatch(rf"{_NUMBER}\s*", found[1]):
+            return "CAST(NULL AS DOUBLE PRECISION)"  # it would be worked out before the CASE is
         return f"CASE WHEN {text} ~ '^{_NUMBER}\\s*$' THEN CAST({text} AS DOUBLE PRECISION) END"
 
     def number(self, text: str) -> str:

@@ -63,14 +63,15 @@ _MAY_BE = """
 """
 # Tables and what they are made of: partitions, and the tables under views.
 _UNDER = """
-    WITH RECURSIVE under(id) AS (
-        SELECT unnest(%s::bigint[])::oid
-        UNION SELECT i.inhrelid FROM under JOIN pg_catalog.pg_inherits i ON i.inhparent = under.id
-        UNION SELECT d.refobjid FROM under
-          JOIN pg_catalog.pg_rewrite r ON r.ev_class = under.id
+    WITH RECURSIVE parts(whole, part) AS (
+        SELECT inhparent, inhrelid FROM pg_catalog.pg_inherits
+        UNION SELECT r.ev_class, d.refobjid FROM pg_catalog.pg_rewrite r
           JOIN pg_catalog.pg_depend d ON d.objid = r.oid
             AND d.classid = 'pg_catalog.pg_rewrite'::regclass
-            AND d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid <> under.id
+            AND d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid <> r.ev_class
+    ), under(id) AS (
+        SELECT unnest(%s::bigint[])::oid
+        UNION SELECT parts.part FROM under JOIN parts ON parts.whole = under.id
     )
     SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text,
       coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0),

@@ -2,17 +2,17 @@
 started it, however that ends.
 
 ``python keeper.py FOLDER BIN PORT USER``: makes a cluster in FOLDER/data (the password of its
-superuser is in FOLDER/password), starts it on 127.0.0.1:PORT, writes ``ready`` to its output, and
-waits. When its input ends, it stops the server and removes FOLDER. As root, PostgreSQL's programs
-run as USER, because they refuse to run as root.
+superuser is in FOLDER/password), starts it on 127.0.0.1:PORT, writes ``ready`` and the server's
+process to its output, and waits; or it writes ``failed`` and why. When its input ends, it stops the
+server and removes FOLDER. As root, PostgreSQL's programs run as USER: they refuse to run as root.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -35,18 +35,21 @@ def main(folder: Path, programs: Path, port: int, user: str) -> int:
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False, **as_user,
             )  # fmt: skip
             if made.returncode:
-                return 1
+                return _failed(log)
             server = subprocess.Popen(
                 [programs / "postgres", "-D", folder / "data", "-p", str(port), "-F",
                  "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
                  "-c", "max_connections=40", "-c", "shared_buffers=64MB", "-c", "autovacuum=off"],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, **as_user,
             )  # fmt: skip
-        if not _answers(server, port):
-            return 1
+        if not _ready(server, folder / "data" / "postmaster.pid"):
+            return _failed(log)
         print("ready", server.pid, flush=True)
         sys.stdin.read()
         return 0
+    except (OSError, KeyError) as error:
+        print("failed", error, flush=True)
+        return 1
     finally:
         if server is not None:
             _stop(server)
@@ -66,15 +69,21 @@ def _as_user(folder: Path, user: str) -> dict[str, Any]:
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": [], "cwd": "/"}
 
 
-def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
+def _ready(server: subprocess.Popen[bytes], status: Path) -> bool:
+    """Wait until the server says in its own file, on line 8, that it takes connections."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until and server.poll() is None:
-        with socket.socket() as line:
-            line.settimeout(1.0)
-            if line.connect_ex(("127.0.0.1", port)) == 0:
+        with contextlib.suppress(OSError):
+            if status.read_text().split("\n")[7:8] == ["ready   "]:
                 return True
         time.sleep(0.05)
     return False
+
+
+def _failed(log: Path) -> int:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    print("failed", lines[-1] if lines else "it says nothing", flush=True)
+    return 1
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:

@@ -36,7 +36,7 @@ class PrivateServer:
 
     def __init__(self, programs: Path) -> None:
         """Raises DatabaseError when it does not start."""
-        self.programs = programs
+        self.programs = programs.resolve()
         for _ in range(_TRIES):  # somebody may take the port just before the server does
             if self._started():
                 break
@@ -63,23 +63,17 @@ class PrivateServer:
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", keeper.__file__, self.folder, self.programs, str(self.port),
              _user()],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )  # fmt: skip
         assert self._keeper.stdout is not None
-        told = self._keeper.stdout.readline().split()
-        if told[:1] == [b"ready"]:
-            self.pid = int(told[1])
+        word, _, rest = self._keeper.stdout.readline().decode(errors="replace").partition(" ")
+        if word == "ready":
+            self.pid = int(rest)
             return True
-        self._why = self._last_line()
+        self._why = rest.strip()[:200] or "it says nothing"
         self.close()
         return False
-
-    def _last_line(self) -> str:
-        try:
-            lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
-        except OSError:
-            return "its log is gone"
-        return lines[-1][:200] if lines else "it says nothing"
 
     def address(self, database: str, user: str = READER) -> str:
         """The address of one of its databases; the password is in a file of its own."""
