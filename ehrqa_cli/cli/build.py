@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.build_notes import COMMANDS as NOTE_COMMANDS
+from ehrqa_cli.cli.build_prepare import prepare
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 
 _DEFAULT, _DEFAULT_VQA = 5_000, 4_800
@@ -31,6 +33,11 @@ def build() -> None:
       ehrqa build questions --db ehr.sqlite --out mine
       ehrqa eval ehrsql --data mine --split valid --db ehr.sqlite
     """
+
+
+build.add_command(prepare)
+for _command in NOTE_COMMANDS:
+    build.add_command(_command)
 
 
 @build.command()

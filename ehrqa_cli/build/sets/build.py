@@ -82,7 +82,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
     vqa = Vqa(OracleGraphs.open(order.scene_graphs)) if order.scene_graphs else None
     journal = Journal(order.out, order.settings(vqa))
     if journal.complete:
-        return _kept(journal)
+        return kept(journal)
     vocabulary = read_vocabulary(order.db)
     working = Working(order.db, now_in(order.database))
     try:
@@ -144,7 +144,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     source = OracleGraphs.open(order.scene_graphs)
     journal = Journal(order.out, order.settings(source))
     if journal.complete:
-        return _kept(journal)
+        return kept(journal)
     pool = select(order.scene_graphs, _owners(order.database), order.seed)
     maker = VqaQuestions(pool, order.size, order.seed)
     attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
@@ -217,7 +217,7 @@ def _checked(journal: Journal, check: EngineCheck) -> Plain:
     return {"answers_run": count, "run_by_the_engine_too": again, "engine_disagreed": other}
 
 
-def _kept(journal: Journal) -> Plain:
+def kept(journal: Journal) -> Plain:
     """The card of a set that is complete already. Raises BuildError when its files changed."""
     card = cards.read_card(journal.out)
     changed = cards.changed_files(journal.out, card)

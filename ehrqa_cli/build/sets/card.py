@@ -111,10 +111,10 @@ def hashes(out: Path) -> dict[str, str]:
     return found
 
 
-def table(counts: Mapping[str, int], head: str) -> str:
+def table(counts: Mapping[str, int], head: str, of: str = "questions") -> str:
     """A Markdown table of counts."""
     rows = "".join(f"| {name} | {n:,} |\n" for name, n in counts.items())
-    return f"| {head} | questions |\n|---|---:|\n{rows}"
+    return f"| {head} | {of} |\n|---|---:|\n{rows}"
 
 
 def _files(found: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,6 +116,15 @@ class Journal:
         except OSError as error:
             raise writing(self._path, error) from None
         return count
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder for the time of the block. Raises BuildError when another process is
+        building in it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            self._own(file)
+            yield
 
     def _own(self, file: IO[str]) -> None:
         """Two builds of one set would write between each other's lines."""
