@@ -9,6 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.db_import import import_command
+from ehrqa_cli.cli.db_map import map_command
 from ehrqa_cli.cli.options import (
     FILE,
     TARGET,
@@ -37,6 +38,7 @@ def db() -> None:
 
 
 db.add_command(import_command)
+db.add_command(map_command)
 
 
 @db.command()

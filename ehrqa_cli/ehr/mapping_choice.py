@@ -9,6 +9,7 @@ from ehrqa_cli.ehr import schema as ehr_schema
 from ehrqa_cli.ehr.mapped import Mapped
 from ehrqa_cli.ehr.mapping_fit import Fitted, fit, signed
 
+OURS = "mimic_iv"
 _NONE = (
     "make one with `ehrqa db import DIR --out FILE`, or write a mapping of its tables:"
     " `ehrqa db map --new OUT.toml`"
@@ -31,6 +32,17 @@ def as_ehr(database: Database, name: str) -> Database:
         database.close()
         raise
     return Mapped(database, fitted, name)
+
+
+def wanted(database: Database) -> Fitted | None:
+    """The mapping that would be used for a database, faults or not: the one of the settings, the
+    one it is known by, or, for our own tables, the one that changes nothing. Raises UsageError."""
+    from ehrqa_cli import config
+
+    if not ehr_schema.missing(database.schema()):
+        return fit(mapping.load(OURS), database.schema())
+    named = config.load().schema
+    return fit(mapping.load(named), database.schema()) if named else detected(database)
 
 
 def detected(database: Database) -> Fitted | None:

@@ -143,7 +143,7 @@ def _table(mapping: SchemaMap, table: Table, held: Mapping[str, frozenset[str]])
                 parts.append(kept)
                 lacking.update(gone)
                 continue
-            gone = {"": gone[essential[0]]}
+            gone = {"": ", ".join(dict.fromkeys(gone[c] for c in essential))}
         whys.append(gone[""])
     if not parts:
         told = mapping.absent.get(table.name) or "; ".join(whys)

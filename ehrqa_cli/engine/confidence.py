@@ -31,6 +31,7 @@ KINDS = (
     "no_form",
     "out_of_scope",
     "images",
+    "not_recorded",
     "no_notes",
     "not_in_notes",
     "mixed_patient",
@@ -225,6 +226,11 @@ def of_scope(scope: Scope, why: str, images: bool = False) -> Reason | None:
         return None
     what = {"image": "images", "image+table": "images", "note": "notes"}[scope.value]
     return Reason("out_of_scope", f"This asks about {what} ({why}); no reader for them is set up.")
+
+
+def not_recorded(lacking: str) -> Reason | None:
+    """What a query asks for that these data do not hold: its answer, 0 or none, would be wrong."""
+    return Reason("not_recorded", f"This database does not record {lacking}.") if lacking else None
 
 
 def of_notes(here: bool, patient: int | None, has_some: bool) -> Reason | None:

@@ -155,6 +155,8 @@ def execute(draft: Draft) -> Reason | None:
     assert draft.neuralsql is not None
     session = draft.session
     try:
+        if reason := confidence.not_recorded(session.database.lacking(draft.neuralsql)):
+            return reason
         draft.done = neuralsql.execute(
             draft.neuralsql,
             session.database,

@@ -42,6 +42,7 @@ _OF_SIGNAL = {
     "unlinked_value": "unknown_value",
     "out_of_scope": "not_in_database",
     "images": "not_in_database",
+    "not_recorded": "not_in_database",
     "no_notes": "not_in_database",
     "not_in_notes": "not_in_notes",
     "mixed_patient": "ambiguous",

@@ -23,6 +23,7 @@ from ehrqa_cli.engine.mixed.types import (
     RowOpener,
     TableFound,
 )
+from ehrqa_cli.sqltext import quote
 
 _NOTHING = frozenset({"empty_result"})  # the question was understood, and there is nothing
 _COLUMNS = {  # value, unit, time, name
@@ -39,11 +40,13 @@ def open_rows(database: Database) -> RowOpener:
     Raises DatabaseError when the database is damaged.
     """
 
-    def row(table: str, row_id: int) -> Mapping[str, Scalar] | None:
+    def row(table: str, row_id: int | str) -> Mapping[str, Scalar] | None:
         columns = tuple(database.schema().get(table, ())) if table in BY_NAME else ()
         if not columns:
             return None
-        sql = f"SELECT {', '.join(columns)} FROM {table} WHERE row_id = {int(row_id)}"
+        # text where a mapping names rows by several columns of its own (docs/schemas.md)
+        key = quote(row_id) if isinstance(row_id, str) else int(row_id)
+        sql = f"SELECT {', '.join(columns)} FROM {table} WHERE row_id = {key}"
         found = database.execute(sql).rows
         return dict(zip(map(str.lower, columns), found[0], strict=True)) if found else None
 
