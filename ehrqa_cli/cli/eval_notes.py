@@ -15,8 +15,10 @@ from ehrqa_cli.cli.eval_report import (
     together,
     write_report_html,
 )
+from ehrqa_cli.cli.eval_systems import seed_option, system_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.evaluate import systems
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.note_desk import DeskSystem
@@ -25,14 +27,17 @@ FORMATS = ("multi-choice", "free-text")
 LEVELS = ("1", "2", "beyond")
 TASKS = ("evidence", "classes", "forms")
 FINDERS = ("bm25", "vectors", "reader")
+_OF_TASK = {
+    "evidence": systems.EMR_EVIDENCE,
+    "classes": systems.EMR_CLASSES,
+    "forms": systems.EMR_FORMS,
+}
 COUNT = click.IntRange(min=1)
 
 
 _shared = together(
     [
-        click.option(
-            "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
-        ),
+        click.option("--predictions", type=FILE, metavar="FILE", help="The same as --system FILE."),
         click.option(
             "--reader", metavar="NAME", help="The note reader that is measured [default: embedded]."
         ),
@@ -40,7 +45,7 @@ _shared = together(
             "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
         ),
         click.option("--limit", type=COUNT, help="Take only about N questions, spread evenly."),
-        click.option("--seed", default=0, show_default=True, help="Of samples and intervals."),
+        seed_option,
         html_option,
         json_option,
     ]
@@ -62,6 +67,7 @@ _shared = together(
 )
 @click.option("--level", type=click.Choice(LEVELS), help="Only notes of this length.")
 @click.option("--judge", metavar="NAME", help="Asked five times: exact, f1, local[:MODEL], plugin.")
+@system_option(systems.EHRNOTEQA)
 @_shared
 def ehrnoteqa(**flags: Any) -> int:
     """EHRNoteQA: answer every question from the patient's notes; accuracy (or exact match and F1)
@@ -79,11 +85,14 @@ def ehrnoteqa(**flags: Any) -> int:
     from ehrqa_cli.evaluate.judge import open_judge
 
     check_html(flags)
+    chosen = systems.choose(flags["system"], flags["predictions"], systems.EHRNOTEQA)
     judge = open_judge(flags["judge"]) if flags["judge"] else None
-    names = ("data", "notes", "form", "level", "predictions", "out", "limit", "seed")
-    with _system(flags, not flags["predictions"]) as system, diagnostics.progress() as advance:
+    names = ("data", "notes", "form", "level", "out", "limit", "seed")
+    with _system(flags, chosen.asks) as system, diagnostics.progress() as advance:
         report = NoteRun(
             system=system,
+            baseline=None if chosen.asks else chosen.name,
+            predictions=chosen.predictions,
             judge=judge,
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
@@ -100,9 +109,14 @@ def ehrnoteqa(**flags: Any) -> int:
 @click.option(
     "--finder",
     type=click.Choice(FINDERS),
-    default=FINDERS[0],
-    show_default=True,
-    help="What finds the evidence.",
+    help="The same as --system, for evidence.",
+)
+@click.option(
+    "--system",
+    metavar="NAME|FILE",
+    help="What is measured. "
+    + "; ".join(f"{task}: {', '.join(known)}" for task, known in _OF_TASK.items())
+    + "; or a file of predictions [default: bm25; for classes and forms all].",
 )
 @click.option("--pairs", type=COUNT, default=5000, show_default=True, help="Made for the forms.")
 @db_option
@@ -125,12 +139,14 @@ def emrqa(**flags: Any) -> int:
     forms = flags["task"] == "forms"
     if flags["data"] is None and not forms:
         raise UsageError(f"{flags['task']} needs the benchmark's folder", "give it with --data DIR")
-    asks = flags["finder"] == "reader" and not flags["predictions"] and flags["task"] == "evidence"
-    names = ("data", "task", "finder", "pairs", "predictions", "out", "limit", "seed")
-    with _system(flags, asks) as system, diagnostics.progress() as advance:
+    chosen = _chosen(flags)
+    names = ("data", "task", "pairs", "out", "limit", "seed")
+    with _system(flags, chosen.name == "reader") as system, diagnostics.progress() as advance:
         report = EmrRun(
             db=database_path(flags["db"]) if forms else None,
             system=system,
+            finder=chosen.name,
+            predictions=chosen.predictions,
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
         ).run()
@@ -163,6 +179,14 @@ def rankings(file: Any, as_json: bool) -> int:
     output.line(f"{systems.benchmark}, against")
     output.table(("", "Spearman", "Kendall", "systems"), rows, (1, 2, 3))
     return 0
+
+
+def _chosen(flags: dict[str, Any]) -> systems.Chosen:
+    """What is measured of emrQA; without a name or a file all systems of classes and forms."""
+    named, task = flags["system"] or flags["finder"], flags["task"]
+    if named is None and task != TASKS[0]:
+        return systems.Chosen(None, flags["predictions"])
+    return systems.choose(named, flags["predictions"], _OF_TASK[task], "bm25")
 
 
 COMMANDS = (ehrnoteqa, emrqa, rankings)

@@ -9,14 +9,19 @@ import click
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.eval_report import check_html, html_option, write_report_html
 from ehrqa_cli.cli.options import FILE, json_option
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.evaluate import systems
 
 
 @click.command(short_help="Any SQL predictions, by Spider's four measures.")
 @click.option(
     "--gold", type=FILE, required=True, metavar="FILE", help="A line `SQL<tab>db_id` a question."
 )
+@click.option("--predictions", type=FILE, metavar="FILE", help="One SQL a line, in that order.")
 @click.option(
-    "--predictions", type=FILE, required=True, metavar="FILE", help="One SQL a line, in that order."
+    "--system",
+    metavar="NAME|FILE",
+    help="In place of --predictions: gold, abstain, or a file.",
 )
 @click.option(
     "--tables", type=FILE, required=True, metavar="FILE", help="Spider's tables.json of the data."
@@ -26,6 +31,9 @@ from ehrqa_cli.cli.options import FILE, json_option
     type=FILE,
     metavar="DIR",
     help="SQLite files (DB/DB.sqlite), to measure execution.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly."
 )
 @click.option("--out", type=FILE, metavar="DIR", help="Write records and report here; resumes.")
 @html_option
@@ -43,10 +51,15 @@ def spider(**flags: Any) -> int:
     from ehrqa_cli.evaluate.spider import SpiderRun
 
     check_html(flags)
-    names = ("gold", "predictions", "tables", "databases", "out")
+    if flags["predictions"] is None and flags["system"] is None:
+        raise UsageError("there is nothing to measure", "give --predictions FILE, one SQL a line")
+    chosen = systems.choose(flags["system"], flags["predictions"], systems.SPIDER)
+    names = ("gold", "tables", "databases", "out", "limit")
     with diagnostics.progress() as advance:
         found = SpiderRun(
             **{name: flags[name] for name in names},
+            predictions=chosen.predictions,
+            system=chosen.name,
             progress=lambda done, total: advance(done, total, "questions"),
         ).run()
     write_report_html(flags, found.report)

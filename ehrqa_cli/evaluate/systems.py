@@ -60,6 +60,22 @@ EMR_EVIDENCE = {
     GOLD: _ABOUT[GOLD],
     ABSTAIN: "no line for any question",
 }
+# By the names that the tables have.
+EMR_CLASSES = {
+    "majority": "majority",
+    "tfidf": "TF-IDF + logistic regression",
+    "cues": "cue sentences",
+    GOLD: _ABOUT[GOLD],
+    ABSTAIN: "no class for any record",
+}
+EMR_FORMS = {
+    "hm-1": "HM-1",
+    "hm-2": "HM-2",
+    "sequence": "sequence model",
+    GOLD: GOLD,
+    ABSTAIN: ABSTAIN,
+}
+ABSTENTION = {OURS: "the models of --model, with every check off"}
 
 
 @dataclass(frozen=True)

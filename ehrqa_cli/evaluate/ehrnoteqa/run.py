@@ -11,6 +11,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.judging import Judge
 from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.ehrnoteqa.baselines import answers_of
 from ehrqa_cli.evaluate.ehrnoteqa.load import NoteQuestion, NoteSet, count_by_level, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import FORMATS, MULTI_CHOICE, record_of
 from ehrqa_cli.evaluate.ehrnoteqa.tables import (
@@ -23,6 +24,7 @@ from ehrqa_cli.evaluate.ehrnoteqa.tables import (
     judged,
     mean,
 )
+from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.judge import TIMES
@@ -34,7 +36,8 @@ __all__ = ["FORMATS", "NoteRun"]
 
 @dataclass(frozen=True)
 class NoteRun:
-    """One run. ``system`` answers the questions, or ``predictions`` is a file of answers.
+    """One run. ``system`` answers the questions, or ``predictions`` is a file of answers, or
+    ``baseline`` is one of systems.EHRNOTEQA that reads no note.
 
     ``notes`` is the file of notes where it is not in ``data``; ``form`` one of ``FORMATS``;
     ``level`` keeps one of the paper's levels; ``judge`` is asked five times about each answer;
@@ -45,6 +48,7 @@ class NoteRun:
     notes: Path | None = None
     system: NoteSystem | None = None
     predictions: Path | None = None
+    baseline: str | None = None
     form: str = MULTI_CHOICE
     level: str | None = None
     judge: Judge | None = None
@@ -90,6 +94,9 @@ class NoteRun:
         if self.predictions is not None:
             given, digest = read_answers(self.predictions, [item.id for item in items])
             return given, {"file": self.predictions.name, "sha256": digest}
+        if self.baseline is not None:
+            answers = answers_of(self.baseline, items, self.form, self.seed)
+            return answers, {"system": self.baseline}
         if self.system is None:
             raise EvaluationError("there is no reader of notes", "give --predictions FILE")
         return None, dict(self.system.provenance())
@@ -108,6 +115,7 @@ class NoteRun:
             "predictor": dict(predictor),
             "judge": {**self.judge.provenance(), "times": TIMES} if self.judge else None,
             "seed": self.seed,
+            "code": code_hash(),
         }
 
     def _answers(

@@ -19,15 +19,16 @@ class EmrRun:
     """One run of ``task``. ``data`` is the folder of emrQA's data.json, or of i2b2's labelled
     records for classes; ``db`` the EHR whose values the questions of ``forms`` speak of.
 
-    ``finder`` finds evidence (``bm25``, ``vectors`` or ``reader``, which is ``system``), unless
-    ``predictions`` is a file of it. ``pairs`` are made for ``forms``; ``progress`` is called with
-    (done, all).
+    ``finder`` finds evidence (``bm25``, ``vectors``, ``reader``, which is ``system``, or a baseline
+    of systems.EMR_EVIDENCE), unless ``predictions`` is a file of it; of the other tasks it names
+    the one system that is measured (None: all). ``pairs`` are made for ``forms``; ``progress`` is
+    called with (done, all).
     """
 
     task: str
     data: Path | None = None
     db: Path | None = None
-    finder: str = "bm25"
+    finder: str | None = None
     system: NoteSystem | None = None
     predictions: Path | None = None
     out: Path | None = None

@@ -11,11 +11,12 @@ from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.emrqa.classes import SYSTEMS, ClassItem, ClassSplit, split
 from ehrqa_cli.evaluate.emrqa.i2b2 import read_i2b2
 from ehrqa_cli.evaluate.emrqa.load import FILES, load_emrqa
-from ehrqa_cli.evaluate.files import check_ids, hash_file
+from ehrqa_cli.evaluate.files import check_ids, code_hash, hash_file
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
 from ehrqa_cli.evaluate.shares import Share
+from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_CLASSES, GOLD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,7 @@ def run_classes(run: EmrRun) -> ImageReport:
     """Train each system on 80% of the records, measure it on the rest, and report."""
     items, sha256, layout = load_classes(run.folder(), run.seed)
     data = split(items, run.seed)
-    predicted = {name: predict(data) for name, predict in SYSTEMS.items()}
+    predicted = _predicted(run.finder, data)
     given: Mapping[str, Any] = {}
     if run.predictions is not None:
         given = parse_predictions(run.predictions)
@@ -41,7 +42,9 @@ def run_classes(run: EmrRun) -> ImageReport:
         "train": len(data.train),
         "test": len(data.test),
         "predictions_sha256": hash_file(run.predictions) if run.predictions else None,
+        "systems": list(predicted),
         "seed": run.seed,
+        "code": code_hash(),
     }
     place = {item.id: k for k, item in enumerate(data.test)}
 
@@ -52,6 +55,18 @@ def run_classes(run: EmrRun) -> ImageReport:
 
     Journal(run.out, header).run(place, make, lambda done: run.progress(done, len(place)))
     return _report(header, data, predicted)
+
+
+def _predicted(name: str | None, data: ClassSplit) -> dict[str, Sequence[str]]:
+    """The labels by each system, or by the one that is asked for."""
+    if name is None:
+        return {each: predict(data) for each, predict in SYSTEMS.items()}
+    if name == GOLD:
+        return {name: [item.label for item in data.test]}
+    if name == ABSTAIN:
+        return {name: ["" for _ in data.test]}
+    shown = EMR_CLASSES[name]
+    return {shown: SYSTEMS[shown](data)}
 
 
 def load_classes(folder: Path, seed: int) -> tuple[list[ClassItem], str, str]:

@@ -12,17 +12,17 @@ from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.abstention.tables import Row, Table
 from ehrqa_cli.evaluate.emrqa.evidence import Finder, Piece, bm25, by_vectors, score
 from ehrqa_cli.evaluate.emrqa.load import EmrQuestion, EmrSet, load_emrqa
-from ehrqa_cli.evaluate.files import hash_file
+from ehrqa_cli.evaluate.files import code_hash, hash_file
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.note_answers import NoteSystem, check_all, parse_predictions
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.emrqa.run import EmrRun
 
-FINDERS = ("bm25", "vectors", "reader")
 Found = Callable[[EmrQuestion, str], Sequence[Piece]]
 
 
@@ -48,8 +48,11 @@ def run_evidence(run: EmrRun) -> ImageReport:
             pieces, record["why"] = [], error.message
         seconds = {"find": round(time.perf_counter() - started, 6)}
         em, f1 = score(item, pieces)
-        cited = [[piece.start, piece.text] for piece in pieces]
-        return record | {"em": em, "f1": round(f1, 6), "evidence": cited}, seconds
+        record |= {
+            "gold": [gold.evidence for gold in item.golds],
+            "prediction": [[piece.start, piece.text] for piece in pieces],
+        }
+        return record | {"em": em, "f1": round(f1, 6)}, seconds
 
     journal = Journal(run.out, header)
     records = journal.run(by_id, make, lambda done: run.progress(done, len(items)))
@@ -71,12 +74,23 @@ def _finder(
             ) from None
         about = {"file": run.predictions.name, "sha256": hash_file(run.predictions)}
         return (lambda item, _text: pieces[item.id]), about
+    if run.finder in (GOLD, ABSTAIN):
+        baseline = _gold if run.finder == GOLD else _none
+        return baseline, {"system": run.finder}
     if run.finder == "reader":
         if run.system is None:
             raise EvaluationError("there is no reader of notes", "give --predictions FILE")
         return _of_reader(run.system, data), run.system.provenance()
     finder, about = _own(run)
     return (lambda item, text: finder(item.question, text)), about
+
+
+def _gold(item: EmrQuestion, _text: str) -> Sequence[Piece]:
+    return [Piece(gold.evidence, gold.start) for gold in item.golds]
+
+
+def _none(_item: EmrQuestion, _text: str) -> Sequence[Piece]:
+    return []
 
 
 def _own(run: EmrRun) -> tuple[Finder, dict[str, str]]:
@@ -131,6 +145,7 @@ def _header(
         "questions": len(items),
         "predictor": dict(predictor),
         "seed": run.seed,
+        "code": code_hash(),
     }
 
 

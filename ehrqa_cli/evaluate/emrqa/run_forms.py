@@ -19,9 +19,11 @@ from ehrqa_cli.evaluate.emrqa.pairs import (
     train_size,
 )
 from ehrqa_cli.evaluate.emrqa.sequence import SequenceModel
+from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.shares import Share
+from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_FORMS, GOLD
 
 if TYPE_CHECKING:
     from ehrqa_cli.build.vocabulary import Vocabulary
@@ -42,7 +44,9 @@ def run_forms(run: EmrRun) -> ImageReport:
         "database": fingerprint,
         "pairs": run.pairs,
         "sentence_vectors": model,
+        "system": run.finder,
         "seed": run.seed,
+        "code": code_hash(),
     }
 
     @cache
@@ -94,7 +98,15 @@ def _systems(run: EmrRun, embed: Embed | None) -> dict[str, Predict]:
     found: dict[str, Predict] = {"HM-1": hm1}
     if embed is not None:
         found["HM-2"] = lambda train, test: hm2(train, test, embed)
-    return found | {"sequence model": sequence}
+    found["sequence model"] = sequence
+    if run.finder is None:
+        return found
+    found[GOLD] = lambda _train, test: [pair.form for pair in test]
+    found[ABSTAIN] = lambda _train, test: [None for _ in test]
+    shown = EMR_FORMS.get(run.finder, run.finder)
+    if shown not in found:
+        raise ModelError(f"{shown} needs sentence vectors", "install them: `ehrqa doctor` says how")
+    return {shown: found[shown]}
 
 
 def _records(data: FormSplit, systems: dict[str, Predict]) -> list[Plain]:
@@ -131,7 +143,11 @@ def _report(header: Plain, records: Sequence[Plain], pairs: int) -> ImageReport:
         "normalised: every value of the gold form was found in the question, the most there can be",
         f"{types} question types; apart: {learnt} paraphrases to learn from, {measured} to measure",
     )
-    left_out = () if "HM-2" in names else ("HM-2 was left out: no sentence model is installed",)
+    left_out = (
+        ()
+        if "HM-2" in names or len(names) == 1
+        else ("HM-2 was left out: no sentence model is installed",)
+    )
     table = Table("5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out)
     return ImageReport(header, scores, (table,))
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli import __version__
-from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.errors import EvaluationError, UsageError
+from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain, run_hash
+from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.spider.execution import Databases, is_ordered, same_rows_when_run
 from ehrqa_cli.evaluate.spider.hardness import hardness
 from ehrqa_cli.evaluate.spider.load import Pair, Pairs, load_pairs
@@ -21,6 +23,7 @@ from ehrqa_cli.evaluate.spider.query import Query
 from ehrqa_cli.evaluate.spider.reading import Unreadable, read_sql
 from ehrqa_cli.evaluate.spider.schemas import Schemas, read_schemas
 from ehrqa_cli.evaluate.spider.scores import official_table, score, score_interactions, tables
+from ehrqa_cli.evaluate.systems import ABSTAIN
 
 
 @dataclass(frozen=True)
@@ -35,21 +38,24 @@ class SpiderReport:
 
 @dataclass(frozen=True)
 class SpiderRun:
-    """The files of one run. Without ``databases`` nothing is executed; with them, every question
-    whose database is there."""
+    """The files of one run; ``system`` (gold or abstain) takes the place of ``predictions``.
+    Without ``databases`` nothing is executed; with them, every question whose database is there.
+    ``limit`` takes every n-th question so that about that many remain."""
 
     gold: Path
-    predictions: Path
+    predictions: Path | None
     tables: Path
     databases: Path | None = None
     out: Path | None = None
+    system: str | None = None
+    limit: int | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
     def run(self) -> SpiderReport:
         """Load, score (resuming), report. Raises EvaluationError, and DatabaseError for a damaged
         database."""
         schemas = read_schemas(self.tables)
-        pairs = load_pairs(self.gold, self.predictions, schemas)
+        pairs = self._pairs(schemas)
         by_id = {pair.id: pair for pair in pairs.each}
         with self._opened() as databases:
             present = self._present(databases, pairs)
@@ -66,6 +72,20 @@ class SpiderRun:
                 list(by_id), make, lambda done: self.progress(done, len(by_id))
             )
         return self._report(header, records, pairs)
+
+    def _pairs(self, schemas: Schemas) -> Pairs:
+        if self.predictions is not None:
+            pairs = load_pairs(self.gold, self.predictions, schemas)
+        else:
+            pairs = load_pairs(self.gold, self.gold, schemas)  # gold predicts itself
+            if self.system == ABSTAIN:
+                each = tuple(replace(pair, prediction="") for pair in pairs.each)
+                pairs = replace(pairs, each=each)
+        if self.limit is None:
+            return pairs
+        if pairs.interactions > 1:
+            raise UsageError("--limit would cut interactions apart", "measure them all")
+        return replace(pairs, each=every_nth(pairs.each, self.limit))
 
     def _opened(self) -> AbstractContextManager[Databases | None]:
         return nullcontext() if self.databases is None else Databases(self.databases)
@@ -89,12 +109,18 @@ class SpiderRun:
             "dataset_sha256": run_hash({"gold": pairs.gold_sha256, "tables": schemas.sha256}),
             "gold": {"file": self.gold.name, "sha256": pairs.gold_sha256},
             "tables": {"file": self.tables.name, "sha256": schemas.sha256},
-            "predictor": {"file": self.predictions.name, "sha256": pairs.predictions_sha256},
+            "predictor": (
+                {"file": self.predictions.name, "sha256": pairs.predictions_sha256}
+                if self.predictions is not None
+                else {"system": self.system}
+            ),
             "databases": {"found": len(present), "hash": run_hash(dict(present))}
             if present
             else None,
             "questions": len(pairs.each),
+            "limit": self.limit,
             "versions": {"ehrqa": __version__},
+            "code": code_hash(),
         }
 
     def _record(self, pair: Pair) -> Plain:
