@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import FILE, json_option
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
+
+if TYPE_CHECKING:
+    from ehrqa_cli.chat import Gguf
 
 COUNT = click.IntRange(min=1)
 _out = click.option(
@@ -19,6 +22,100 @@ _out = click.option(
     help="A new folder; a broken-off build goes on.",
 )
 _seed = click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
+
+
+@click.command()
+@db_option
+@click.option(
+    "--model",
+    required=True,
+    metavar="MODEL",
+    help="What writes the questions: an instruction model as a GGUF file, or a pulled one's name.",
+)
+@_out
+@click.option("--size", type=COUNT, default=100, show_default=True, help="Questions.")
+@click.option(
+    "--per-patient",
+    type=click.IntRange(min=1, max=8),
+    default=1,
+    show_default=True,
+    help="Questions with an answer about one patient, at most.",
+)
+@click.option(
+    "--tries",
+    type=click.IntRange(min=1, max=8),
+    default=3,
+    show_default=True,
+    help="Attempts for each of them, each about another topic.",
+)
+@click.option(
+    "--unanswerable",
+    type=click.FloatRange(min=0.0, max=0.5),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Of questions that the notes do not answer.",
+)
+@click.option(
+    "--category",
+    default="discharge summary",
+    show_default=True,
+    help="Of the notes that are asked about; any: all of a patient's.",
+)
+@click.option("--threads", type=COUNT, default=2, show_default=True, help="Of the processor.")
+@_seed
+@json_option
+def notes(**flags: Any) -> int:
+    """Questions with five choices over patients' notes, in the manner of EHRNoteQA: patients drawn
+    by the length of their notes, a question and its answer written by a local model, then its
+    choices; kept if the evidence stands in the notes, the steps agree, and the model finds the
+    answer again. A clinician should look at them: ehrqa build review. For each split (by patient)
+    DIR/S holds questions.jsonl, notes.jsonl and gold.json.
+
+    \b
+    Examples:
+      ehrqa build notes --db ehr.sqlite --model qwen2.5-coder-1.5b --size 50 --out mine
+      ehrqa build review mine
+      ehrqa eval ehrnoteqa --data mine/test
+    """
+    from ehrqa_cli.build.notes.author import Author
+    from ehrqa_cli.build.notes.build import NotesOrder, build_notes
+    from ehrqa_cli.build.notes.make import Plan
+
+    plan = Plan(
+        flags["size"], flags["seed"], flags["per_patient"], flags["tries"], flags["unanswerable"]
+    )
+    db = database_path(flags["db"])
+    author = Author(_model(flags["model"]), flags["threads"])
+    order = NotesOrder(db, flags["out"], plan, author, flags["category"])
+    with diagnostics.progress("rate") as advance:
+        card = build_notes(order, advance)
+    if flags["as_json"]:
+        output.json_line(card)
+        return 0
+    found, tried = card["counts"], card["attempts"]
+    by_split = ", ".join(f"{n:,} {split}" for split, n in found["by_split"].items())
+    output.line(f"questions  {found['questions']:,} ({by_split})")
+    for name in ("by_level", "by_category", "by_answer"):
+        for row, n in found[name].items():
+            output.line(f"{name[3:]} {row.removeprefix('level ')}  {n:,}")
+    output.line(f"attempts  {tried['attempts']:,}, of which {100 * tried['yield']:.0f}% gave one")
+    for row, n in tried["failed"].items():
+        output.line(f"not kept: {row}  {n:,}")
+    output.line(f"written  {flags['out']}")
+    if found["questions"] < flags["size"]:
+        diagnostics.warn(
+            f"{found['questions']:,} of {flags['size']:,} questions: all patients were asked about"
+        )
+    return 0
+
+
+def _model(name: str) -> Gguf:
+    from ehrqa_cli.chat import Gguf
+
+    if name.lower().endswith(".gguf"):
+        return Gguf.named(Path(name).expanduser())
+    return Gguf.pulled(name)
 
 
 @click.command()
@@ -108,4 +205,4 @@ def _labelled(folder: Path) -> tuple[Any, ...]:
     )
 
 
-COMMANDS: tuple[click.Command, ...] = (emrqa,)
+COMMANDS: tuple[click.Command, ...] = (notes, emrqa)

@@ -1,0 +1,98 @@
+"""Where a model's quotation stands in the notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.notes.find.lexical import stop_words
+from ehrqa_cli.notes.lines import split
+
+LONGEST = 300  # characters, of a piece of evidence as of an excerpt
+_MOST = 3  # pieces
+_LEAST = 3  # words of a quotation, or of a part of one
+_QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
+_WORD = re.compile(r"\d+(?:[.,/]\d+)*|[^\W\d_]+")
+_STEM = 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of a note: ``text`` is ``note.text[start:end]``."""
+
+    note_id: str
+    start: int
+    end: int
+    text: str
+
+
+def content(text: str) -> frozenset[str]:
+    """The words that say something, shortened so that "treated" is "treatment", and all numbers."""
+    words = (w for w in _WORD.findall(text.lower()) if w not in stop_words())
+    return frozenset(w if w[0].isdigit() else w[:_STEM] for w in words if len(w) > 1 or w.isdigit())
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers of a text, without the commas of thousands."""
+    return frozenset(w.replace(",", "") for w in _WORD.findall(text) if w[0].isdigit())
+
+
+def locate(quoted: str, notes: Sequence[Note], said: str) -> tuple[Place, ...]:
+    """Where the quotation stands, blanks and case aside: the whole of it, else what is in quotation
+    marks, else its sentences. Of long pieces the lines that share most with ``said``, the question
+    and its answer. Empty where it stands nowhere."""
+    quotations = [quoted, *_QUOTED.findall(quoted)]
+    for one in quotations:
+        found = _find(one, notes)
+        if found is not None:
+            return _short([found], notes, said)
+    pieces = (s for one in quotations for s in _SENTENCE.split(one))
+    places = [p for s in dict.fromkeys(pieces) if (p := _find(s, notes)) is not None]
+    return _short(places, notes, said) if places else ()
+
+
+def _find(quoted: str, notes: Iterable[Note]) -> Place | None:
+    words = quoted.strip(' \t\n"“”*').split()
+    if len(words) < _LEAST:
+        return None
+    pattern = re.compile(r"\s+".join(map(re.escape, words)), re.I)
+    for note in notes:
+        if found := pattern.search(note.text):
+            return _place(note, found.start(), found.end())
+    return None
+
+
+def _place(note: Note, start: int, end: int) -> Place:
+    return Place(note.note_id, start, end, note.text[start:end])
+
+
+def _short(places: Sequence[Place], notes: Sequence[Note], said: str) -> tuple[Place, ...]:
+    by_id = {note.note_id: note for note in notes}
+    wanted = content(said)
+    pieces: list[Place] = []
+    for place in places:
+        if len(place.text) <= LONGEST:
+            pieces.append(place)
+        else:
+            pieces += _lines(by_id[place.note_id], place)
+    ranked = sorted(pieces, key=lambda p: (-len(content(p.text) & wanted), p.note_id, p.start))
+    best = [p for p in ranked[:_MOST] if content(p.text) & wanted]
+    return tuple(sorted(best, key=lambda p: (p.note_id, p.start)))
+
+
+def _lines(note: Note, place: Place) -> list[Place]:
+    """The note's own lines and sentences within a place."""
+    found = []
+    for line in split(note.text, note.note_id):
+        start, end = max(line.start, place.start), min(line.end, place.end, line.start + LONGEST)
+        if start < end and note.text[start:end].strip():
+            found.append(_place(note, start, end))
+    return found
+
+
+def stands_in(text: str, words: Collection[str]) -> bool:
+    """Do all words of ``text`` that say something stand among ``words``?"""
+    return content(text) <= frozenset(words)
