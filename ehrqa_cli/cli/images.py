@@ -10,6 +10,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.images_model import index, predict
+from ehrqa_cli.cli.images_tables import tables
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ def images() -> None:
       ehrqa images add mimic-cxr-jpg --db ehr.sqlite
       ehrqa images index --db ehr.sqlite
       ehrqa images predict films --out seen.jsonl
+      ehrqa images tables --db ehr.sqlite --scene-graphs labels
     """
 
 
 images.add_command(index)
 images.add_command(predict)
+images.add_command(tables)
 
 
 @images.command()

@@ -14,6 +14,7 @@ from ehrqa_cli.cli.options import (
     labels,
     read_graphs,
     scene_graphs_option,
+    tables_of,
     vision_option,
 )
 from ehrqa_cli.cli.sql import query_options, run_query
@@ -60,9 +61,10 @@ def neuralsql(
 
     db = database_path(flags["db"])
     folder = labels(scene_graphs, images, vision)
-    graphs = read_graphs(folder, db=db, images=images, vision=vision)
+    named = read_graphs(folder, db=db, images=images, vision=vision)
 
     def run(text: str, database: Database, as_of: str, limits: Limits) -> Result:
+        graphs = named or tables_of(database, folder, images)
         done = execute(text, database, as_of=as_of, limits=limits, graphs=graphs)
         if done.missing:
             shown = ", ".join(map(str, done.missing[:10]))
@@ -84,6 +86,8 @@ def _explain(done: Execution) -> None:
             f"{step['images_read']} images read in {step['batches']} batches, "
             f"{step['cache_hits']} from the cache"
         )
+        if step["found_sql"]:
+            diagnostics.note(f"   joined with: {step['found_sql']}")
         if step["studies_sql"]:
             diagnostics.note(f"   studies: {step['studies_sql']}")
     for name, seconds in done.seconds.items():

@@ -89,13 +89,17 @@ def read_graphs(
     db: Path | None = None,
     images: Path | None = None,
     vision: str | None = None,
+    tables: bool = True,
 ) -> Vqa | None:
     """A reader of images, closed with the command: of a folder of labels, else of the images that
-    --images, the settings or the database name. None without any. Raises UsageError."""
+    --images, the settings or the database name. None without any, and (with ``tables``) where
+    nobody named one and the database itself has scene graphs as tables. Raises UsageError."""
     if folder is not None:
         from ehrqa_cli.vqa import OracleGraphs, Vqa
 
         return Vqa(OracleGraphs.open(folder))
+    if tables and images is None and vision is None and _has_graphs(db):
+        return None
     folders = image_folders(db, images)
     if not folders:
         if vision is not None:
@@ -185,6 +189,32 @@ def _registered(db: Path | None) -> tuple[Path, ...]:
     from ehrqa_cli.vqa.register import image_roots
 
     return tuple(reversed(image_roots(db)))
+
+
+def _has_graphs(db: Path | None) -> bool:
+    """Has the EHR scene graphs as tables, where it also names folders of images? Only SQLite
+    files do; and the settings, which win, name none."""
+    from ehrqa_cli import config
+    from ehrqa_cli.ehr.open import SQLITE, backend_of, open_database
+
+    if db is None or not db.exists() or config.load().images or backend_of(db)[0] != SQLITE:
+        return False
+    opened = open_database(db)
+    try:
+        return tables_of(opened, None, None) is not None
+    finally:
+        opened.close()
+
+
+def tables_of(database: Database, folder: Path | None, images: Path | None) -> Vqa | None:
+    """A reader over the database's own tables of scene graphs, where nothing else is named."""
+    from ehrqa_cli.ehr.schema import has_graphs
+
+    if folder is not None or images is not None or not has_graphs(database.schema()):
+        return None
+    from ehrqa_cli.vqa.tables import reader_of
+
+    return reader_of(database)
 
 
 def _closed(vqa: Vqa | None) -> Vqa | None:

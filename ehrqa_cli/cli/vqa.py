@@ -20,6 +20,7 @@ from ehrqa_cli.cli.options import (
     open_database,
     read_graphs,
     scene_graphs_option,
+    tables_of,
     vision_option,
     wanted,
 )
@@ -148,12 +149,13 @@ def _of_study(asked: Question, flags: Flags, image: Path | None) -> Answer:
 
     path = _database(flags)
     reader = read_graphs(flags.scene_graphs, db=path, images=flags.images, vision=flags.vision)
-    if reader is None:
-        raise UsageError(
-            _NO_READER, "name the folder of images with --images DIR, or labels with --scene-graphs"
-        )
     database = open_database(path) if path else None
     try:
+        if reader is None and database is not None:
+            reader = tables_of(database, flags.scene_graphs, flags.images)
+        if reader is None:
+            hint = "name the folder of images with --images DIR, or labels with --scene-graphs"
+            raise UsageError(_NO_READER, hint)
         answer = study_answer(asked, flags.study, reader, database)
     finally:
         if database is not None:

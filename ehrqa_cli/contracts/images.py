@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ehrqa_cli.contracts.errors import EhrqaError
 
@@ -172,3 +172,37 @@ class ImageReader(Protocol):
 
     def detail(self, question: str, study_id: int) -> ImageAnswer:
         """One answer with its probability and the relations it rests on."""
+
+
+@dataclass(frozen=True)
+class ImageSets:
+    """What a question finds in tables of scene graphs, as SELECTs in SQLite's SQL.
+
+    ``found`` gives the studies answered 1 of a verify question, (study, name) of any other;
+    ``unknown`` the studies that cannot be decided, "" where all can. Without duplicates or not.
+    """
+
+    asked: Asked
+    found: str
+    unknown: str = ""
+
+
+@runtime_checkable
+class ImageTables(ImageReader, Protocol):
+    """A reader whose scene graphs are tables of the database, so that questions can be joins."""
+
+    @property
+    def seen(self) -> str:
+        """A SELECT of the studies that have a scene graph."""
+
+    def holds(self, database: Any) -> bool:
+        """Are the tables in this database?"""
+
+    def sets(self, question: str, within: Sequence[int] | None = None) -> ImageSets:
+        """A question as SQL, for all studies or for some. Raises NotAnswered."""
+
+    def warm(self, studies: Sequence[int]) -> None:
+        """Read the graphs of studies that ``detail`` will be asked for."""
+
+    def studies(self, sql: str) -> list[int]:
+        """The study ids that a query on the database gives."""

@@ -375,6 +375,12 @@ OPTIONAL_TABLES: tuple[Table, ...] = (_tb_cxr(), *CXR_TABLES)
 BY_NAME: Mapping[str, Table] = {t.name: t for t in (*TABLES, *OPTIONAL_TABLES)}
 
 
+def has_graphs(schema: Mapping[str, Sequence[str]]) -> bool:
+    """Does a database hold scene graphs as tables?"""
+    present = {name.lower() for name in schema}
+    return all(table.name in present for table in CXR_TABLES)
+
+
 def missing(schema: Mapping[str, Sequence[str]]) -> list[str]:
     """What ``schema`` (table to columns) lacks to be an EHR: ``table`` or ``table.column``."""
     have = {t.lower(): {c.lower() for c in cols} for t, cols in schema.items()}

@@ -69,7 +69,6 @@ class Session:
         self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal: str | None = parts.pop("goal", None)
-        self.graphs: ImageReader | None = parts.pop("graphs", None)
         # cached_property looks here first, so a given part is never built.
         none = ("second", "reason_model", "notes")  # where None says that there is none
         given = {k: v for k, v in parts.items() if v is not None or k in none}
@@ -146,6 +145,22 @@ class Session:
         if self.db is None or not notes_path(self.db).is_file():
             return None
         return NoteDesk.open(self.db, self.reader)
+
+    @cached_property
+    def graphs(self) -> ImageReader | None:
+        """What was given, else the database's own tables of scene graphs, if it has them.
+
+        Raises DatabaseError for a database or tables that cannot be read.
+        """
+        from ehrqa_cli.ehr.schema import has_graphs
+
+        if (self.db is None and "database" not in self.__dict__) or self.only_notes:
+            return None
+        if not has_graphs(self.database.schema()):
+            return None
+        from ehrqa_cli.vqa.tables import reader_of
+
+        return reader_of(self.database)
 
     @cached_property
     def note_router(self) -> NoteRouter:

@@ -23,12 +23,19 @@ _NO_STUDY = -1
 
 @dataclass(frozen=True)
 class Answered:
-    """What is known of one call: ``yes`` studies, or names; ``missing`` ones have no image."""
+    """What is known of one call: ``yes`` studies, or names; ``missing`` ones have no image.
+
+    Where tables of the database answer, ``sql`` gives the studies, or (study, name), in place of
+    values, ``more`` studies that count as yes as well, and ``seen`` all that have an image.
+    """
 
     verify: bool
     yes: Sequence[int] = ()
     values: Mapping[int, Sequence[str]] = field(default_factory=dict)
     missing: Sequence[int] = ()
+    sql: str = ""
+    more: str = ""
+    seen: str = ""
 
 
 class Splicer:
@@ -221,6 +228,8 @@ class Splicer:
         """A study without an image is neither a yes nor a no: NULL."""
         if not known.missing:
             return f"( {test} )"
+        if known.seen:
+            return f"( CASE WHEN {study} IN ( {known.seen} ) THEN {test} ELSE NULL END )"
         missing = ", ".join(map(str, known.missing))
         return f"( CASE WHEN {study} IN ( {missing} ) THEN NULL ELSE {test} END )"
 
@@ -259,6 +268,8 @@ class Splicer:
     def _values(self, k: int) -> str:
         known = self.answered[k]
         name = f"{self.parsed.prefix}{k}"
+        if known.sql:
+            return self._joined(name, known)
         if known.verify:
             rows = ",".join(f"({study})" for study in known.yes or (_NO_STUDY,))
             return f"{name}(study) AS ( VALUES {rows} )"
@@ -270,3 +281,10 @@ class Splicer:
         if rows:
             values = f"CAST(column1 AS INTEGER), column2 FROM ( VALUES {rows} )"
         return f"{name}(study, value) AS MATERIALIZED ( SELECT {values} )"
+
+    def _joined(self, name: str, known: Answered) -> str:
+        """The answers as a query on tables of the database."""
+        if not known.verify:
+            return f"{name}(study, value) AS MATERIALIZED ( {known.sql} )"
+        parts = [known.sql, *([known.more] if known.more else []), f"SELECT {_NO_STUDY}"]
+        return f"{name}(study) AS ( {' UNION ALL '.join(parts)} )"

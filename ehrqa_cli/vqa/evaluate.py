@@ -30,7 +30,7 @@ from ehrqa_cli.vqa.program import (
 # Of each name the truth that it belongs to the set, over the studies.
 Named = dict[str, Truth]
 _FIELDS = {VIEW: "pa", SEX: "female"}
-_NAMES = {VIEW: ("AP", "PA"), SEX: ("male", "female")}
+NAMES_OF = {VIEW: ("AP", "PA"), SEX: ("male", "female")}
 
 
 def truth(program: Program, matrix: Matrix) -> Truth:
@@ -66,7 +66,7 @@ def _binary(program: Program, matrix: Matrix) -> Named:
     limits = matrix.thresholds
     yes = (values >= (limits.view if program.ask == VIEW else limits.sex)) & known
     second = Truth(yes, yes | ~known, values)
-    first, other = _NAMES[program.ask]
+    first, other = NAMES_OF[program.ask]
     return {first: ~second, other: second}
 
 

@@ -41,19 +41,24 @@ class VqaThresholds:
         }
 
     @classmethod
+    def from_dict(cls, raw: Any) -> VqaThresholds:
+        """From the plain values of ``as_dict``; what lacks is 0.5 (the margin 0). Raises
+        ValueError, TypeError or AttributeError for something else."""
+        return cls(
+            default=float(raw.get("default", 0.5)),
+            relations={(str(o), str(a)): float(t) for o, a, t in raw.get("relations", ())},
+            attributes={str(a): float(t) for a, t in raw.get("attributes", {}).items()},
+            view=float(raw.get("view", 0.5)),
+            sex=float(raw.get("sex", 0.5)),
+            margin=float(raw.get("margin", 0.0)),
+        )
+
+    @classmethod
     def load(cls, path: Path) -> VqaThresholds:
         """Read a JSON file {default, view, sex, margin, attributes: {name: t}, relations: [[object,
         attribute, t]]}. Raises UsageError."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                default=float(raw.get("default", 0.5)),
-                relations={(str(o), str(a)): float(t) for o, a, t in raw.get("relations", ())},
-                attributes={str(a): float(t) for a, t in raw.get("attributes", {}).items()},
-                view=float(raw.get("view", 0.5)),
-                sex=float(raw.get("sex", 0.5)),
-                margin=float(raw.get("margin", 0.0)),
-            )
+            return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except OSError as error:
             raise UsageError(
                 f"cannot read thresholds {path}: {error.strerror}", "check the path"
