@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.eval_report import check_html, html_option, write_html
+from ehrqa_cli.cli.eval_systems import workers_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.abstention.ngrams import Ratios
     from ehrqa_cli.evaluate.abstention.report import AbstentionReport
+    from ehrqa_cli.evaluate.abstention.run import Regime
     from ehrqa_cli.evaluate.abstention.split import SplitSettings
     from ehrqa_cli.evaluate.abstention.study import Plan
     from ehrqa_cli.evaluate.load import Dataset
@@ -32,6 +35,14 @@ MODES = {"forbidden": (False,), "allowed": (True,), "both": (False, True)}
     multiple=True,
     metavar="[LABEL=]FILE",
     help="A model file, or 'shipped'; repeatable [default: shipped].",
+)
+@click.option(
+    "--system",
+    "others",
+    multiple=True,
+    metavar="[LABEL=]NAME|FILE",
+    help="ours (the models), gold, abstain, or a file of queries with scores; repeatable "
+    "[default: ours].",
 )
 @click.option(
     "--abstain",
@@ -75,7 +86,9 @@ MODES = {"forbidden": (False,), "allowed": (True,), "both": (False, True)}
 @click.option(
     "--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Of the model."
 )
+@workers_option
 @click.option("--out", type=FILE, metavar="DIR", help="Keep records, draw plots here; resumes.")
+@html_option
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write the tables as JSON.")
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write the tables as Markdown.")
 @click.option("--write-split", type=FILE, metavar="DIR", help="Write the new split and end.")
@@ -93,6 +106,7 @@ def abstention(**flags: Any) -> int:
     """
     from ehrqa_cli.evaluate.abstention import report, split
 
+    check_html(flags)
     valid = report.labelled(flags["data"], flags["valid"])
     if flags["write_split"]:
         made = split.debiased(valid.items, _settings(flags["split"]), flags["seed"])
@@ -101,6 +115,9 @@ def abstention(**flags: Any) -> int:
     test = report.labelled(flags["data"], flags["test"]) if flags["test"] else None
     found = _measure(valid, test, flags)
     _print(found)
+    if flags["out"]:
+        report.write_report(found, flags["out"])
+    write_html(flags, found.lines(), found.tables, found.warnings)
     if flags["json_file"]:
         _write(flags["json_file"], output.to_json(found.as_dict(), indent=1) + "\n")
     if flags["markdown"]:
@@ -113,11 +130,7 @@ def _measure(valid: Dataset, test: Dataset | None, flags: dict[str, Any]) -> Abs
     from ehrqa_cli.evaluate.abstention import report, run
 
     plan = _plan(flags)
-    regimes = [
-        run.Regime(label, path, allowed, flags["decode"])
-        for label, path in run.parse_models(flags["models"])
-        for allowed in MODES[flags["abstain"]]
-    ]
+    regimes = _regimes(flags)
     with diagnostics.progress() as advance:
         runner = run.Runner(
             db=database_path(flags["db"], config.load()),
@@ -125,9 +138,27 @@ def _measure(valid: Dataset, test: Dataset | None, flags: dict[str, Any]) -> Abs
             out=flags["out"],
             limit=flags["limit"],
             threads=flags["threads"],
+            workers=flags["workers"],
             progress=advance,
         )
         return report.run_abstention(valid, test, runner, regimes, plan, diagnostics.note)
+
+
+def _regimes(flags: dict[str, Any]) -> list[Regime]:
+    from ehrqa_cli.evaluate.abstention import run
+    from ehrqa_cli.evaluate.systems import OURS
+
+    wanted = flags["others"] or (OURS,)
+    found: list[Regime] = []
+    if OURS in wanted or flags["models"]:
+        found = [
+            run.Regime(label, path, allowed, flags["decode"])
+            for label, path in run.parse_models(flags["models"])
+            for allowed in MODES[flags["abstain"]]
+        ]
+    found += [run.given_regime(text) for text in wanted if text != OURS]
+    run.check_labels(found)
+    return found
 
 
 def _plan(flags: dict[str, Any]) -> Plan:

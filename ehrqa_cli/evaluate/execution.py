@@ -105,7 +105,7 @@ class Judge:
         if item.answer:
             return item.answer
         try:
-            return comparable(self._execute(item.gold))
+            return comparable(self._execute(official_text(item.gold)))
         except DatabaseError as error:
             raise EvaluationError(
                 f"the gold query of question {item.id} does not run: {error.message}",
@@ -117,9 +117,11 @@ class Judge:
 
 
 def official_text(sql: str) -> str:
-    """The official scorer's repairs: one line, single spaces, operators not split."""
+    """The official scorer's repairs: one line, single spaces, operators not split; years and
+    Julian days, since the files of 2022 are in lower case throughout, formats of times too."""
     text = re.sub(" +", " ", sql.replace("\n", " ")).strip()
-    return text.replace("> =", ">=").replace("< =", "<=").replace("! =", "!=")
+    text = text.replace("> =", ">=").replace("< =", "<=").replace("! =", "!=")
+    return text.replace("%y", "%Y").replace("%j", "%J")
 
 
 def check_tables(items: Sequence[Item], database: Database, where: str) -> None:

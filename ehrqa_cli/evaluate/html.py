@@ -36,6 +36,7 @@ _FIELDS = {
     "level": "level",
     "category": "category",
     "title": "part",
+    "part": "part of the new split",
     "unseen": "template not in train",
     "db_id": "database",
     "template": "template",
@@ -233,6 +234,9 @@ def _not_right(run: SavedRun) -> str:
 
 
 def _told(record: Plain, system: str) -> tuple[str, ...]:
+    if "systems" in record:
+        record = {**record, **record["systems"].get(system, {})}
+        system = ""
     given = record.get("predictions", {}).get(system) if system else record.get("prediction")
     if record.get("choice"):
         given = f"{record['choice']}: {given}"

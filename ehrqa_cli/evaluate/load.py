@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.files import check_ids, read_bytes, read_json
 
 NULL = "null"
+# Where the files of 2022 are: a folder of one database, or the repository, which has two.
+_PARTS_2022 = (
+    "",
+    *(f"{top}{db}/" for top in ("", "ehrsql/", "dataset/ehrsql/") for db in ("mimic_iii", "eicu")),
+)
 
 
 @dataclass(frozen=True)
@@ -40,29 +46,49 @@ class Dataset:
 
 
 def load_ehrsql(data: Path, split: str) -> Dataset:
-    """Read ``split`` under ``data`` in either layout. Raises EvaluationError."""
+    """Read ``split`` under ``data`` in either layout. Raises EvaluationError, which says what is
+    expected where, for a wrong folder or split, and for half a download."""
+    if not data.is_dir():
+        kind = "is a file, not a folder" if data.exists() else "does not exist"
+        raise EvaluationError(f"{data} {kind}", "give the folder of EHRSQL with --data DIR")
     for folder in (data / split, data):
         if (folder / "data.json").is_file():
             return _load_2024(folder, split)
-    for file in (data / f"{split}.json", data / "mimic_iii" / f"{split}.json"):
-        if file.is_file():
-            return _load_2022(file, split)
+    found = [data / f"{part}{split}.json" for part in _PARTS_2022]
+    there = [path for path in found if path.is_file()]
+    if len(there) > 1:
+        raise EvaluationError(
+            f"{data} holds EHRSQL of several databases",
+            f"give one of them with --data: {' or '.join(str(path.parent) for path in there)}",
+        )
+    if there:
+        return _load_2022(there[0], split)
+    known = _splits(data)
     raise EvaluationError(
         f"no EHRSQL split '{split}' in {data}",
-        f"expected {split}/data.json (2024) or {split}.json (2022) there",
+        f"its splits are {', '.join(known)}; name one with --split"
+        if known
+        else f"expected {split}/data.json and {split}/label.json (2024), or {split}.json (2022)"
+        " there",
     )
+
+
+def _splits(data: Path) -> list[str]:
+    """The splits that a folder has, in either layout."""
+    new = {path.parent.name for path in data.glob("*/data.json")}
+    old = {path.stem for path in data.glob("*.json") if path.stem in ("train", "valid", "test")}
+    return sorted(new | old)
 
 
 def train_skeletons(data: Path, split: str) -> frozenset[str] | None:
     """Skeletons of the gold queries of ``train``; None without one, or when it is measured."""
     if split == "train":
         return None
-    try:
-        train = load_ehrsql(data, "train") if (data / "train").is_dir() else None
-        train = train or (load_ehrsql(data, "train") if (data / "train.json").is_file() else None)
-    except EvaluationError:
+    if not any((data / name).exists() for name in ("train", "train.json")):
         return None
-    if train is None:
+    try:
+        train = load_ehrsql(data, "train")
+    except EvaluationError:
         return None
     return frozenset(skeleton(item.gold) for item in train.items if item.gold)
 
@@ -89,14 +115,25 @@ def _load_2024(folder: Path, split: str) -> Dataset:
     raw = _read(folder / "data.json", digest)
     if not isinstance(raw, dict) or not isinstance(raw.get("data"), list):
         raise EvaluationError(f"{folder}/data.json is not EHRSQL's", "expected {version, data: []}")
+    if not raw["data"]:
+        raise EvaluationError(f"{folder}/data.json holds no questions", "fetch it again")
     labels = _optional(folder / "label.json", digest)
-    answers = _optional(folder / "answer.json")
-    templates = {x["id"]: x.get("template") for x in _optional(folder / "annotated.json") or []}
+    answers = _optional(folder / "answer.json") or {}
+    noted = folder / "annotated.json"
+    templates = {}
+    if noted.is_file():
+        entries = _entries(noted, _read(noted), ("id",))
+        templates = {str(x["id"]): x.get("template") for x in entries}
     items = []
-    for entry in raw["data"]:
+    for entry in _entries(folder / "data.json", raw["data"], ("id", "question")):
         key = str(entry["id"])
-        gold = labels.get(key) if labels else None
-        answer = answers.get(key) if answers else None
+        gold = labels.get(key) if labels is not None else None
+        if labels is not None and gold is None:
+            raise EvaluationError(
+                f"{folder / 'label.json'} has no label of question {key}",
+                "it is of another version than data.json, or half a download; fetch both again",
+            )
+        answer = answers.get(key)
         items.append(
             Item(
                 id=key,
@@ -107,6 +144,7 @@ def _load_2024(folder: Path, split: str) -> Dataset:
                 template=templates.get(key),
             )
         )
+    check_ids([item.id for item in items], folder / "data.json")
     version = str(raw.get("version", "unknown"))
     return Dataset("ehrsql-2024", split, version, digest.hexdigest(), tuple(items))
 
@@ -114,35 +152,63 @@ def _load_2024(folder: Path, split: str) -> Dataset:
 def _load_2022(file: Path, split: str) -> Dataset:
     digest = hashlib.sha256()
     raw = _read(file, digest)
-    if not isinstance(raw, list):
+    if not isinstance(raw, list) or not raw:
         raise EvaluationError(f"{file} is not EHRSQL's", "expected a list of questions")
-    items = [
-        Item(
-            id=str(entry["id"]),
-            question=str(entry["question"]),
-            gold=None if entry.get("is_impossible") else str(entry.get("query")),
-            template=entry.get("template") if not entry.get("is_impossible") else None,
+    items = [_item_2022(entry, file) for entry in _entries(file, raw, ("id", "question"))]
+    check_ids([item.id for item in items], file)
+    databases = {str(entry["db_id"]) for entry in raw if entry.get("db_id")}
+    version = " ".join([*sorted(databases), file.stem])
+    return Dataset("ehrsql-2022", split, version, digest.hexdigest(), tuple(items))
+
+
+def _item_2022(entry: Mapping[str, Any], file: Path) -> Item:
+    impossible = bool(entry.get("is_impossible"))
+    query = entry.get("query")
+    if not impossible and (not isinstance(query, str) or not query.strip()):
+        raise EvaluationError(
+            f"question {entry['id']} of {file} has no query and is not said to be impossible",
+            "expected {id, question, query, is_impossible, ...}; fetch it again",
         )
-        for entry in raw
-    ]
-    return Dataset("ehrsql-2022", split, file.stem, digest.hexdigest(), tuple(items))
+    # The tag names the template; ``template`` holds it with its values filled in.
+    template = entry.get("q_tag") or entry.get("template")
+    return Item(
+        id=str(entry["id"]),
+        question=str(entry["question"]),
+        gold=None if impossible else str(query),
+        template=None if impossible or template is None else str(template),
+    )
+
+
+def _entries(path: Path, found: Any, needed: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The objects of a list, each with the ``needed`` fields. Raises EvaluationError."""
+    if not isinstance(found, list):
+        raise EvaluationError(f"{path} is not EHRSQL's", "expected a list of questions")
+    for number, entry in enumerate(found, 1):
+        lacking = [n for n in needed if not isinstance(entry, dict) or n not in entry]
+        if lacking:
+            raise EvaluationError(
+                f"question {number} of {path} has no {' nor '.join(lacking)}",
+                "check that --data is the folder of this benchmark, or fetch it again",
+            )
+    return found
 
 
 def _read(path: Path, digest: Any = None) -> Any:
-    try:
-        content = path.read_bytes()
-        parsed = json.loads(content)
-    except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    except ValueError as error:
-        raise EvaluationError(f"{path} is not JSON: {error}", "download it again") from None
+    content = read_bytes(path)
+    parsed = read_json(path).content
     if digest is not None:
         digest.update(content)
     return parsed
 
 
-def _optional(path: Path, digest: Any = None) -> Any:
-    return _read(path, digest) if path.is_file() else None
+def _optional(path: Path, digest: Any = None) -> dict[str, Any] | None:
+    """A JSON object by question id; None where there is no such file."""
+    if not path.is_file():
+        return None
+    found = _read(path, digest)
+    if not isinstance(found, dict):
+        raise EvaluationError(f"{path} is not EHRSQL's", "expected {id: SQL or null, ...}")
+    return found
 
 
 # A value; formats and the names of tables that d_items links to are part of the template.

@@ -73,6 +73,11 @@ def measures(run: SavedRun) -> dict[str, Measure]:
 def states(record: Plain) -> dict[str, str]:
     """``right``, ``wrong``, ``declined`` or ``failed``, by system where a record is of several
     (else under an empty name). Declining a question without an answer is right."""
+    if isinstance(record.get("systems"), dict):
+        return {
+            name: states({**one, "gold": record.get("gold")})[""]
+            for name, one in record["systems"].items()
+        }
     if isinstance(record.get("predictions"), dict):
         gold = record.get("gold")
         return {
@@ -141,6 +146,23 @@ def _ehrsql(run: SavedRun) -> dict[str, Measure]:
         "R_exe": lambda r: (float(outcome(r).correct), float(outcome(r).answerable)),
         "F1_exe": f1(lambda o: o.correct),
     }
+
+
+def _abstention(run: SavedRun) -> dict[str, Measure]:
+    """Those of the paper's tables for each system; a method is measured where it has an outcome,
+    which is the test part."""
+    names = dict.fromkeys(name for r in run.records.values() for name in r.get("systems", {}))
+    plain = _ehrsql(run)
+
+    def of(name: str, measure: Measure) -> Measure:
+        def one(r: Plain) -> tuple[float, float]:
+            found = r.get("systems", {}).get(name)
+            return (0.0, 0.0) if found is None else measure({**found, "gold": r.get("gold")})
+
+        return one
+
+    wanted = ("F1_ans", "P_exe", "R_exe", "F1_exe")
+    return {f"{name}, {m}": of(name, plain[m]) for name in names for m in wanted}
 
 
 def _spider(_run: SavedRun) -> dict[str, Measure]:
@@ -221,6 +243,7 @@ def _of_answered(r: Plain) -> tuple[float, float]:
 
 _MEASURES: dict[str, Callable[[SavedRun], dict[str, Measure]]] = {
     "ehrsql": _ehrsql,
+    "abstention": _abstention,
     "spider": _spider,
     "ehrxqa": _ehrxqa,
     "mimic-cxr-vqa": _vqa,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
+from ehrqa_cli.evaluate.abstention.kept import write_study
 from ehrqa_cli.evaluate.abstention.ngrams import Patterns
 from ehrqa_cli.evaluate.abstention.run import Regime, Runner
 from ehrqa_cli.evaluate.abstention.study import Plan, Study, model_table
 from ehrqa_cli.evaluate.abstention.tables import Table, pattern_table
+from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
 
 
@@ -55,6 +58,16 @@ class AbstentionReport:
         return f"| | |\n|---|---|\n{rest}\n\n{tables}"
 
 
+def write_report(found: AbstentionReport, out: Path) -> None:
+    """``report.json`` and ``report.md`` beside the records. Raises EvaluationError."""
+    try:
+        text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False)
+        write_whole(out / "report.json", text + "\n")
+        write_whole(out / "report.md", found.as_markdown())
+    except OSError as error:
+        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
+
+
 def labelled(data: Path, split: str) -> Dataset:
     """An EHRSQL split that has labels. Raises EvaluationError."""
     dataset = load_ehrsql(data, split)
@@ -83,6 +96,8 @@ def run_abstention(
         studies.append(Study(regime.name, records, valid.items, items, plan))
     tables = _tables(valid, studies, plan, tell)
     warnings = _warnings(studies, plan)
+    if runner.out is not None:
+        write_study(runner.out, headers, studies)
     drawn: list[Path] = []
     if runner.out is not None and plots.available():
         drawn = draw(studies, valid, runner.out, plan)

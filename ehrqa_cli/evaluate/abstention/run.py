@@ -20,12 +20,14 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.confidence import KINDS, Thresholds
 from ehrqa_cli.engine.parts import shipped_model
+from ehrqa_cli.evaluate.abstention.written import read_written
 from ehrqa_cli.evaluate.execution import Judge, check_tables
 from ehrqa_cli.evaluate.files import code_hash, hash_file
-from ehrqa_cli.evaluate.journal import Journal, Made
+from ehrqa_cli.evaluate.journal import Journal, Made, Plain
 from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
 from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD, OURS
 
 # Where nothing was written there is nothing to run; every other check is off.
 _OBEYED = ("model_declined", "no_form", "execution_error")
@@ -35,6 +37,7 @@ CHECKS_OFF = Thresholds(
     source={"chosen": "all checks off"},
 )
 SHIPPED = "shipped"
+GIVEN = "given"  # the method of a regime whose answers stand in a file, or are gold
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,43 @@ class Regime:
     @property
     def name(self) -> str:
         """Label and mode, for people."""
+        if self.method == GIVEN:
+            return self.label
         return f"{self.label}, own abstention {'allowed' if self.may_abstain else 'forbidden'}"
 
     @property
     def folder(self) -> str:
         """The name of the folder of its records, which `eval compare` reads like any run's."""
+        if self.method == GIVEN:
+            return f"{self.label}-{GIVEN}"
         mode = "allowed" if self.may_abstain else "forbidden"
         return f"{self.label}-{self.method}-{mode}"
+
+
+def given_regime(text: str) -> Regime:
+    """The regime of ``gold``, ``abstain`` or ``[LABEL=]FILE``. Raises EvaluationError."""
+    label, _, file = text.rpartition("=")
+    if file in (GOLD, ABSTAIN):
+        return Regime(label or file, Path(file), True, GIVEN)
+    path = Path(file)
+    if not path.is_file():
+        raise EvaluationError(
+            f"there is no system '{file}', and no file of that name",
+            f"the systems are {OURS}, {GOLD}, {ABSTAIN}, or a file of predictions with scores",
+        )
+    return Regime(label or path.stem, path, True, GIVEN)
+
+
+def check_labels(regimes: Sequence[Regime]) -> None:
+    """Raises EvaluationError where two would be kept in one folder."""
+    for k, regime in enumerate(regimes):
+        if not re.fullmatch(r"[\w.-]+", regime.label) or regime.folder in {
+            other.folder for other in regimes[:k]
+        }:
+            raise EvaluationError(
+                f"the label '{regime.label}' is no plain word, or is given twice",
+                "write LABEL=FILE with a label of letters and digits for each",
+            )
 
 
 def parse_models(given: Sequence[str]) -> list[tuple[str, Path]]:
@@ -91,12 +124,14 @@ class Runner:
 
     def run(self, regime: Regime) -> tuple[dict[str, Any], dict[str, Record]]:
         """The header (data, model and their hashes) and the records by question id."""
+        if regime.method == GIVEN:
+            return self._given(regime)
         with open_unchecked(self.db, regime, self.threads) as session:
             # Another process has its own processor: one thread each.
             session.reopen = partial(open_unchecked, self.db, regime, 1)
             items = {item.id: item for item in self.items()}
             check_tables(list(items.values()), session.database, str(self.db))
-            header = self._header(regime, session)
+            header = self._header(session)
             journal = Journal(self.out / regime.folder if self.out else None, header)
             judge = Judge(session.database, session.as_of, frozenset())
 
@@ -111,6 +146,32 @@ class Runner:
         told = journal.seconds
         return header, {line["id"]: join_record(line, told.get(line["id"], {})) for line in found}
 
+    def _given(self, regime: Regime) -> tuple[dict[str, Any], dict[str, Record]]:
+        """Of answers that are there already: queries are run, nothing is asked."""
+        items = {item.id: item for item in self.items()}
+        written, made = read_written(regime.path, items)
+        with Session(self.db) as session:
+            check_tables(list(items.values()), session.database, str(self.db))
+            header = {
+                **self._about(session),
+                "predictor": made,
+                "checks": "off",
+                "versions": session.versions,
+                "code": code_hash(),
+            }
+            judge = Judge(session.database, session.as_of, frozenset())
+            journal = Journal(self.out / regime.folder if self.out else None, header)
+
+            def make(key: str) -> tuple[Plain, Plain]:
+                query, scores = written[key]
+                plain, _ = split_record(replace(judge.of_sql(items[key], query), scores=scores))
+                return plain, {}
+
+            found = journal.run(
+                list(items), make, lambda done: self.progress(done, len(items), regime.name)
+            )
+        return header, {line["id"]: join_record(line, {}) for line in found}
+
     def _answers(self, items: Sequence[Item], session: Session) -> Iterator[Answer]:
         questions = [Question(text=item.question, id=item.id) for item in items]
         return session.ask_many(questions, workers=self.workers)
@@ -119,7 +180,7 @@ class Runner:
         """The questions of all datasets; about ``limit`` of each, spread evenly."""
         return [item for data in self.datasets for item in every_nth(data.items, self.limit)]
 
-    def _header(self, regime: Regime, session: Session) -> dict[str, Any]:
+    def _about(self, session: Session) -> dict[str, Any]:
         return {
             "benchmark": "ehrsql",
             "datasets": [
@@ -129,6 +190,11 @@ class Runner:
             "database_sha256": hash_file(self.db),
             "as_of": session.as_of,
             "limit": self.limit,
+        }
+
+    def _header(self, session: Session) -> dict[str, Any]:
+        return {
+            **self._about(session),
             "predictor": dict(session.model.provenance()),
             "second": dict(session.second.provenance()) if session.second else None,
             "checks": "off",

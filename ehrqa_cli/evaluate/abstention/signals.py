@@ -123,6 +123,11 @@ class Part:
 
         return np.array([signal.value(r) if signal else 0.0 for r in self.records], np.float64)
 
+    def given(self, method: Method, choice: Choice) -> Bools:
+        """(records,): what is answered under ``choice``."""
+        kept: Bools = self.open(choice.ratios) & (self.values(method.signal) <= choice.limit)
+        return kept
+
     def scores(self, given: Bools) -> Scores:
         """The metrics when exactly ``given`` are answered."""
         return score(
@@ -146,8 +151,7 @@ def measure(
     chosen = choose_on(method, valid, precision)
 
     def scores(part: Part) -> Scores:
-        given = part.open(chosen.ratios) & (part.values(method.signal) <= chosen.limit)
-        return part.scores(given)
+        return part.scores(part.given(method, chosen))
 
     return Measured(method.name, chosen, scores(valid), scores(test) if test else None)
 

@@ -26,6 +26,7 @@ from ehrqa_cli.evaluate.abstention.signals import (
     Part,
     Signal,
     as_shipped,
+    choose_on,
     fitted_risk,
     in_force,
     measure,
@@ -256,6 +257,24 @@ class Study:
             ("random split", alone.split_rows(None)),
         ]
         return self._table("12", "as if every query for an answerable question were right", blocks)
+
+    def parts_of(self) -> dict[str, str]:
+        """In which part of the new split (first seed) each question is."""
+        split = self.splits(self.plan.split)[0][0]
+        named = [("valid", item) for item in split.valid] + [("test", item) for item in split.test]
+        return {item.id: part for part, item in named}
+
+    def answered_by(self) -> dict[str, dict[str, bool]]:
+        """Which questions of the new test set (first seed) each of the paper's methods answers; its
+        threshold is that of the new validation set."""
+        _, valid, test = self.splits(self.plan.split)[0]
+        found = {}
+        for method in paper_methods(self.plan.ratios):
+            given = test.given(method, choose_on(method, valid, self.plan.precision))
+            found[method.name] = {
+                record.id: bool(one) for record, one in zip(test.records, given, strict=True)
+            }
+        return found
 
     def curves(self) -> dict[str, Curve]:
         """Risk and coverage on the new test set (first seed) of the paper's signals and ours."""
