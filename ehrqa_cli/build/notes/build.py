@@ -133,7 +133,7 @@ def counts(items: Iterable[Plain]) -> Plain:
     """Counts of items as the paper's tables 2 and 3 have them, by split, level and number of
     notes, category, and right letter."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    total = longest = flagged = 0
+    total = longest = flagged = copied = 0
     for item in items:
         total += 1
         found["split"][item.get("split") or "all"] += 1
@@ -141,6 +141,7 @@ def counts(items: Iterable[Plain]) -> Plain:
         found["category"][item["category"]] += 1
         found["answer"][str(item["answer"] or "none")] += 1
         flagged += bool(item.get("flags"))
+        copied += bool(item.get("checks", {}).get("evidence_copied"))
         right = item["choices"].get(item["answer"] or "")
         if right is not None:
             others = [v for k, v in item["choices"].items() if k != item["answer"]]
@@ -150,6 +151,7 @@ def counts(items: Iterable[Plain]) -> Plain:
         **{f"by_{name}": dict(sorted(rows.items())) for name, rows in sorted(found.items())},
         "right_choice_is_the_longest": longest,
         "flagged_for_the_reviewer": flagged,
+        "evidence_copied": copied,
     }
 
 

@@ -17,6 +17,10 @@ _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
 _WORD = re.compile(r"\d+(?:[.,/]\d+)*|[^\W\d_]+")
 _STEM = 5
+_MARKS = ' \t\n"“”*'
+# Of a quotation that is retold: words that say something, those that a line must add, and the share
+# of them that the lines must have.
+_RETOLD, _ADDS, _COVERED = 4, 2, 0.75
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,42 @@ def locate(quoted: str, notes: Sequence[Note], said: str) -> tuple[Place, ...]:
 
 
 def _find(quoted: str, notes: Iterable[Note]) -> Place | None:
-    words = quoted.strip(' \t\n"“”*').split()
-    if len(words) < _LEAST:
+    quoted = quoted.strip(_MARKS)
+    return find_whole(quoted, notes) if len(quoted.split()) >= _LEAST else None
+
+
+def find_whole(quoted: str, notes: Iterable[Note]) -> Place | None:
+    """Where the whole text stands, blanks and case aside; None where it stands nowhere."""
+    words = quoted.split()
+    if not words:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, words)), re.I)
     for note in notes:
         if found := pattern.search(note.text):
             return _place(note, found.start(), found.end())
     return None
+
+
+def by_words(quoted: str, notes: Sequence[Note]) -> tuple[Place, ...]:
+    """The lines of the notes that a quotation retells: at most three, which together have at least
+    three quarters of its words that say something, and all of its numbers. Empty where there are
+    none; models often retell where they should copy."""
+    wanted = content(quoted)
+    left = set(wanted)
+    if len(wanted) < _RETOLD:
+        return ()
+    lines = [_place(note, c.start, c.end) for note in notes for c in split(note.text)]
+    words = [content(line.text) for line in lines]
+    taken: list[int] = []
+    while left and len(taken) < _MOST:
+        best = max(range(len(lines)), key=lambda k: (len(words[k] & left), -k), default=None)
+        if best is None or len(words[best] & left) < _ADDS:
+            break
+        taken.append(best)
+        left -= words[best]
+    if len(left) > (1 - _COVERED) * len(wanted) or any(w[0].isdigit() for w in left):
+        return ()
+    return tuple(lines[k] for k in sorted(taken))
 
 
 def _place(note: Note, start: int, end: int) -> Place:

@@ -17,7 +17,7 @@ from typing import Any
 from ehrqa_cli.build.notes import checks
 from ehrqa_cli.build.notes.author import Author
 from ehrqa_cli.build.notes.donors import unanswerable
-from ehrqa_cli.build.notes.evidence import Place, locate
+from ehrqa_cli.build.notes.evidence import Place, by_words, locate
 from ehrqa_cli.build.notes.parse import LETTERS, read_draft, read_options
 from ehrqa_cli.build.notes.prompts import TOPICS, choices_prompt, question_prompt
 from ehrqa_cli.build.notes.sample import STRATA, Sample, next_stratum, stratum_of
@@ -170,6 +170,8 @@ class NoteItems:
         if checks.asked_before(draft.question, state.seen) or checks.nearly(draft.question, mine):
             return checks.REPEATED
         places = locate(draft.evidence, notes, f"{draft.question} {draft.answer}")
+        copied = bool(places)
+        places = places or by_words(draft.evidence, notes)
         if not places:
             return checks.NOT_IN_NOTES
         wrote.append(self._author.write(choices_prompt(draft.question), _STEP_2, _REASON))
@@ -194,7 +196,11 @@ class NoteItems:
             "answer_text": choices[letter],
             "evidence": [_evidence(place) for place in places],
             "flags": _flags(choices, whole, blind[0] == letter),
-            "checks": {"found_again": reader[1], "step_1_answer": draft.answer},
+            "checks": {
+                "found_again": reader[1],
+                "evidence_copied": copied,
+                "step_1_answer": draft.answer,
+            },
         }
 
     def _lettered(
