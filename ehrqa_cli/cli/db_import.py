@@ -1,4 +1,4 @@
-"""``ehrqa db import``: MIMIC-IV's files into one SQLite file, with a summary of every row."""
+"""``ehrqa db import``: MIMIC-IV's files into a SQLite file or a server, every row accounted for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.options import FILE, json_option
+from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.ehr.import_options import ImportOptions, ImportReport
@@ -66,7 +67,7 @@ def _import_options(command: Command) -> Command:
             metavar="SEED",
             help="Fill cost with made-up prices; MIMIC-IV has none [default: left empty].",
         ),
-        click.option("--force", is_flag=True, help="Replace FILE if it exists."),
+        click.option("--force", is_flag=True, help="Replace FILE, or the tables, if they exist."),
     ]
     for option in reversed([*others[:-1], *flags, others[-1]]):
         command = option(command)
@@ -75,19 +76,24 @@ def _import_options(command: Command) -> Command:
 
 @click.command("import")
 @click.argument("source", type=FILE, metavar="DIR")
-@click.option("--out", type=FILE, required=True, metavar="FILE", help="The database to make.")
+@click.option("--out", type=FILE, metavar="FILE", help="The SQLite database to make.")
+@click.option("--to", metavar="ADDRESS", help="A server to write to instead: postgresql://...")
 @_import_options
 @json_option
-def import_command(source: Path, out: Path, as_json: bool, **flags: Any) -> int:
+def import_command(
+    source: Path, out: Path | None, to: str | None, as_json: bool, **flags: Any
+) -> int:
     """Import MIMIC-IV from DIR, with hosp/ and icu/ as PhysioNet ships them (.csv or .csv.gz).
 
     Rows that no question can use (no numeric value, no hospital visit) are left out unless you
     --keep them, and counted with the reason. Each option is one convention of EHRSQL-2024. An
-    import that fails leaves no FILE.
+    import that fails leaves no FILE. With --to, DIR may also be a SQLite EHR; all tables are
+    written in one transaction, and a role that may only read is made for them.
 
     \b
     Examples:
       ehrqa db import mimic-iv-2.2 --out ehr.sqlite
+      ehrqa db import mimic-iv-2.2 --to postgresql://loader@dbhost/ehr
       ehrqa db import mimic-iv-demo --out ehr.sqlite --ehrsql --synthetic-costs 1
 
     \b
@@ -95,13 +101,37 @@ def import_command(source: Path, out: Path, as_json: bool, **flags: Any) -> int:
     """
     from ehrqa_cli.ehr.mimic_import import import_mimic
 
+    if (out is None) == (to is None):
+        raise UsageError("name one place to import to", "add --out FILE, or --to ADDRESS")
     options = _options(flags)
+    if to is not None:
+        return _to_server(source, to, options, as_json)
+    assert out is not None
     with diagnostics.progress("share") as advance:
         report = import_mimic(source, out, options, lambda what, done, of: advance(done, of, what))
     if as_json:
         output.json_line(_record(report))
     else:
         _print(report)
+    return 0
+
+
+def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool) -> int:
+    from ehrqa_cli.cli.db_load import load_server
+
+    report, loaded, seconds = load_server(source, to, options)
+    if as_json:
+        said = {"to": to, "loaded": {"tables": loaded.tables, "rows": loaded.rows}}
+        known = {k: v for k, v in _record(report).items() if k != "out"} if report else {}
+        output.json_line({**known, **said, "notes": list(loaded.notes), "seconds": seconds})
+        return 0
+    if report is not None:
+        _print(report, to)
+    speed = loaded.rows / seconds if seconds else 0
+    what = f"{loaded.tables} tables, {loaded.rows:,} rows"
+    output.line(f"{to}: {what} written in {seconds:.1f} s ({speed:,.0f} rows/s)")
+    for note in loaded.notes:
+        diagnostics.note(note)
     return 0
 
 
@@ -121,7 +151,7 @@ def _options(flags: dict[str, Any]) -> ImportOptions:
     return options.as_ehrsql() if flags["ehrsql"] else options
 
 
-def _print(report: ImportReport) -> None:
+def _print(report: ImportReport, to: str = "") -> None:
     rows = []
     for table in report.tables:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in table.dropped.items())
@@ -131,7 +161,8 @@ def _print(report: ImportReport) -> None:
         diagnostics.note(f"optional files that were not there: {', '.join(report.missing)}")
     if report.ignored:
         diagnostics.note(f"{len(report.ignored)} files have no use here (--json names them)")
-    output.line(f"{report.out}: {report.rows:,} rows in {report.seconds:.1f} s")
+    place = "read" if to else str(report.out)
+    output.line(f"{place}: {report.rows:,} rows in {report.seconds:.1f} s")
     output.line(f"'now' is {report.as_of} unless --as-of says otherwise")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import Coverage, SceneGraph
+from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
@@ -84,6 +85,19 @@ class Database(ABC):
         """Make a database of ``tables`` for the contract suite, in ``folder`` where it is a file,
         and return what ``open`` takes; None where that cannot be done here."""
         del folder, tables
+        return None
+
+    @classmethod
+    def load(
+        cls, target: str, tables: Iterable[LoadTable], *, replace: bool = False
+    ) -> Loaded | None:
+        """Write an EHR into ``target`` (`ehrqa db import --to`): all of ``tables``, or nothing.
+
+        ``replace`` drops tables of their names first. None from a backend that never writes.
+        Raises DatabaseError for a target that cannot be opened, ImportFailed when it cannot be
+        written, and what reading the rows raises.
+        """
+        del target, tables, replace
         return None
 
 

@@ -8,6 +8,7 @@ file, or in PGPASSWORD.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -42,7 +43,7 @@ def parameters(target: str) -> dict[str, str]:
     return given
 
 
-def place(given: dict[str, str]) -> str:
+def place(given: Mapping[str, str]) -> str:
     """Where a server is, in words for messages: host, port and database."""
     host = given.get("host") or given.get("hostaddr") or given.get("service") or "this machine"
     port = f" port {given['port']}" if "port" in given else ""

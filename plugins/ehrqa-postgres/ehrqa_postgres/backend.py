@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +13,7 @@ from typing import ClassVar
 import psycopg
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded
+from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Result, Row
@@ -25,6 +26,7 @@ _CHUNK = 1000
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _LOOK = 0.05  # seconds between two looks at the clock, and at whether somebody gave up
 _PATIENCE = 0.5  # seconds that the server has to end a query before the line is cut
+_RECOVERY = 5.0  # seconds that a server which is starting has to take the connection
 _CURSOR = "ehrqa_rows"
 
 
@@ -85,7 +87,7 @@ class PostgresDatabase(Database):
         self._guard.check(sql)
         with self._lock:
             self._cancelled = self._timed_out = False
-            session = self._connected()
+            session = self._begun()
             started = time.monotonic()
             try:
                 with self._watched(session, limits.seconds):
@@ -141,6 +143,16 @@ class PostgresDatabase(Database):
 
         return sample(tables)
 
+    @classmethod
+    def load(
+        cls, target: str, tables: Iterable[LoadTable], *, replace: bool = False
+    ) -> Loaded | None:
+        """Write ``tables`` with COPY, in one transaction, and let the role of
+        EHRQA_POSTGRES_ROLE (``ehrqa_reader``) read them; it is made where that is allowed."""
+        from ehrqa_postgres.write import load
+
+        return load(address.parameters(target), tables, replace=replace)
+
     # --- the connection
 
     def _connected(self) -> Session:
@@ -149,10 +161,7 @@ class PostgresDatabase(Database):
             raise DatabaseError("the database is closed", "open it again")
         if self._session is not None and not self._session.closed:
             return self._session
-        try:
-            session = connect(self._given)
-        except psycopg.Error as error:
-            raise errors.cannot_connect(error, self._place) from None
+        session = self._connecting()
         try:
             found = as_reader(session)
         except psycopg.Error as error:
@@ -163,6 +172,32 @@ class PostgresDatabase(Database):
         self._guard = Guard(found.types, found.others)
         self._server = session.info.parameter_status("server_version") or ""
         return session
+
+    def _begun(self) -> Session:
+        """A session with a new transaction. A connection that died since the last question is
+        made anew without a word. Raises DatabaseError."""
+        for again in (True, False):
+            session = self._connected()
+            try:
+                session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return session
+            except psycopg.Error as error:
+                lost = session.closed
+                self._drop()
+                if not (lost and again):
+                    raise errors.explained(error, lost=lost) from None
+        raise AssertionError("the loop returns or raises")
+
+    def _connecting(self) -> Session:
+        until = time.monotonic() + _RECOVERY
+        while True:
+            try:
+                return connect(self._given)
+            except psycopg.Error as error:
+                wait = errors.is_recovering(error) and time.monotonic() < until
+                if not wait or self._cancelled:
+                    raise errors.cannot_connect(error, self._place) from None
+            time.sleep(_LOOK)
 
     def _drop(self) -> None:
         if self._session is not None:
@@ -228,9 +263,11 @@ class PostgresDatabase(Database):
     ) -> tuple[tuple[str, ...], list[Row]]:
         # The server ends a query by itself, too, should this program not live to see it.
         most = max(1, round(limits.seconds * 1000)) + 500
-        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute(f"SET LOCAL statement_timeout = {most}".encode())
-        session.execute(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}".encode(), prepare=False)
+        # Binary, of which there is nothing here: psycopg then asks in the way in which the server
+        # takes one statement and no second one.
+        declared = f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}"
+        session.execute(declared.encode(), prepare=False, binary=True)
         columns: tuple[str, ...] = ()
         rows: list[Row] = []
         size = 0

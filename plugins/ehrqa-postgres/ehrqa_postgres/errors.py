@@ -13,9 +13,15 @@ _HINTS = (
     ("password authentication failed", "check the password in ~/.pgpass or PGPASSWORD, and USER@"),
     ("no pg_hba.conf entry", "ask the server's operator to let you in (pg_hba.conf)"),
     ("does not exist", "check the name of the database and of the user in the address"),
-    ("starting up", "wait until the server has started, and ask again"),
+    ("the database system is", "wait until the server has started, and ask again"),
     ("definition of service", "check the service file (PGSERVICEFILE, ~/.pg_service.conf)"),
     ("timeout expired", "is the host right, and does a firewall let you through?"),
+)
+_SOON = (
+    "the database system is starting up",
+    "in recovery mode",
+    "not yet accepting connections",
+    "server closed the connection unexpectedly",  # while it ends all of them after a crash
 )
 _LESS = "ask about fewer patients or a shorter time"
 
@@ -25,6 +31,11 @@ def first_line(error: BaseException) -> str:
     told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     text = (told or str(error)).strip()
     return " ".join(text.splitlines()[0].split()) if text else type(error).__name__
+
+
+def is_recovering(error: psycopg.Error) -> bool:
+    """Is the server there, but not ready yet?"""
+    return any(part in str(error) for part in _SOON)
 
 
 def cannot_connect(error: psycopg.Error, place: str) -> DatabaseError:

@@ -18,13 +18,7 @@ from ehrqa_postgres.values import plain_values
 
 def connect(given: Mapping[str, str]) -> Session:
     """A session with libpq's parameters ``given``, set up. Raises psycopg's errors."""
-    known = {
-        "application_name": settings.APPLICATION,
-        "connect_timeout": str(settings.CONNECT_SECONDS),
-        **settings.ALIVE,
-        **given,
-    }
-    session: Session = psycopg.connect("", autocommit=True, **known)  # type: ignore[arg-type]
+    session: Session = psycopg.connect("", autocommit=True, **settings.opening(given))
     try:
         plain_values(session)
         for statement in settings.SESSION:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 ROLE = "EHRQA_POSTGRES_ROLE"
 READER = "ehrqa_reader"
-APPLICATION = "ehrqa"
-CONNECT_SECONDS = 10
 
 # A connection that has gone dead is noticed after about half a minute, not after two hours.
-ALIVE = {"keepalives": "1", "keepalives_idle": "10", "keepalives_interval": "5",
-         "keepalives_count": "3", "tcp_user_timeout": "20000"}  # fmt: skip
+_OPENING = {"application_name": "ehrqa", "connect_timeout": "10",
+            "keepalives": "1", "keepalives_idle": "10", "keepalives_interval": "5",
+            "keepalives_count": "3", "tcp_user_timeout": "20000"}  # fmt: skip
 
 SESSION = (
     "SET default_transaction_read_only = on",
@@ -32,6 +33,11 @@ SESSION = (
 )
 # What an older server, or one on another system, does not know.
 IF_KNOWN = ("SET client_connection_check_interval = '1s'",)
+
+
+def opening(given: Mapping[str, str]) -> dict[str, Any]:
+    """libpq's parameters of a connection: ``given``, and what they leave open."""
+    return {**_OPENING, **given}
 
 
 def reader() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import psycopg
 from psycopg import errors
@@ -11,7 +11,8 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_postgres import settings
-from ehrqa_postgres.errors import first_line
+from ehrqa_postgres.address import place
+from ehrqa_postgres.errors import cannot_connect, first_line
 
 Writer = psycopg.Connection[tuple[object, ...]]
 
@@ -23,6 +24,27 @@ _TYPES = {
     "boolean": SQL("BOOLEAN"),
 }
 _TEXT = SQL('TEXT COLLATE "C"')
+
+
+def load(given: Mapping[str, str], tables: Iterable[LoadTable], *, replace: bool = False) -> Loaded:
+    """Connect with libpq's parameters ``given`` and write ``tables`` as ``write`` does.
+
+    Raises DatabaseError, ImportFailed, and what reading the rows raises.
+    """
+    try:
+        session: Writer = psycopg.connect("", autocommit=True, **settings.opening(given))
+    except psycopg.Error as error:
+        raise cannot_connect(error, place(given)) from None
+    try:
+        return write(session, tables, replace=replace)
+    except psycopg.OperationalError as error:
+        raise ImportFailed(
+            f"the server ended the import: {first_line(error)}", "nothing was changed; try again"
+        ) from None
+    except psycopg.Error as error:
+        raise ImportFailed(f"SQL error: {first_line(error)}", "nothing was changed") from None
+    finally:
+        session.close()
 
 
 def write(
