@@ -201,6 +201,7 @@ class Queries:
                 made = made.replace(" CROSS JOIN ", " JOIN ", 1) if kind == "CROSS" else made
             elif using:
                 made += f" USING ({', '.join(self.target.identifier(u.name) for u in using)})"
+                scope.using |= {u.name.lower() for u in using}
             elif kind in ("INNER", "LEFT", ""):
                 made += " ON TRUE"
             pieces.append(made)
@@ -310,10 +311,16 @@ class Queries:
 
     def _star(self, node: exp.Expr, scope: Scope, columns: Columns) -> str:
         table = node.table.lower() if isinstance(node, exp.Column) else ""
+        listed: list[str] = []
         for source, held in scope.sources.items():
             if not table or source == table:
                 for name, kind in held.kinds.items():
-                    _add(columns, name, kind)
+                    again = name in scope.using and not table and name in columns.kinds
+                    if not (again and self.target.using_moves):
+                        _add(columns, name, kind)
+                        listed.append(".".join(map(self.target.identifier, (source, name))))
+        if scope.using and self.target.using_moves:
+            return ", ".join(listed)
         return f"{self.target.identifier(table)}.*" if table else "*"
 
     # --- ORDER BY and LIMIT

@@ -39,6 +39,7 @@ class Scope:
     keys: set[tuple[str, str]] = field(default_factory=set)
     key_texts: set[str] = field(default_factory=set)
     extreme: tuple[str, Expr] | None = None
+    using: set[str] = field(default_factory=set)  # columns that tables are joined by
 
     def find(self, table: str, name: str) -> Found | None:
         """The column that ``table.name`` (table may be empty) means, innermost first."""

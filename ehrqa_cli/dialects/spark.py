@@ -45,6 +45,7 @@ class Spark(Target):
     reserved: ClassVar[frozenset[str]] = frozenset(" ".join(_RESERVED).split())
     text_type: ClassVar[str] = "STRING"
     materializes: ClassVar[bool] = False
+    using_moves: ClassVar[bool] = True
     renamed: ClassVar[dict[str, str]] = {
         "unicode": "ASCII",
         "ceiling": "CEIL",
