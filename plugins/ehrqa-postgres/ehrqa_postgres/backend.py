@@ -87,16 +87,15 @@ class PostgresDatabase(Database):
         self._guard.check(sql)
         with self._lock:
             self._cancelled = self._timed_out = False
-            session = self._begun()
             started = time.monotonic()
             try:
-                with self._watched(session, limits.seconds):
+                with self._watched(limits.seconds):
+                    session = self._begun()
                     columns, rows = self._fetch(session, sql, limits)
             except psycopg.Error as error:
-                lost = session.closed
-                raise self._explain(error, limits, lost) from None
+                raise self._explain(error, limits) from None
             finally:
-                self._after(session)
+                self._after()
             elapsed = time.monotonic() - started
         return Result(columns, tuple(rows[: limits.rows]), len(rows) > limits.rows, elapsed)
 
@@ -156,17 +155,31 @@ class PostgresDatabase(Database):
     # --- the connection
 
     def _connected(self) -> Session:
-        """The session, made anew if it is gone. Raises DatabaseError."""
+        """The session, made anew if it is gone; a server that is just starting is waited for.
+
+        Raises DatabaseError.
+        """
         if self._closed:
             raise DatabaseError("the database is closed", "open it again")
         if self._session is not None and not self._session.closed:
             return self._session
-        session = self._connecting()
+        until = time.monotonic() + _RECOVERY
+        while True:
+            try:
+                return self._made()
+            except psycopg.Error as error:
+                soon = errors.is_recovering(error) and time.monotonic() < until
+                if not soon or self._cancelled:
+                    raise errors.cannot_connect(error, self._place) from None
+            time.sleep(_LOOK)
+
+    def _made(self) -> Session:
+        session = connect(self._given)
         try:
             found = as_reader(session)
-        except psycopg.Error as error:
+        except BaseException:
             session.close()
-            raise errors.explained(error, lost=session.closed) from None
+            raise
         self._session = session
         self._catalog = found
         self._guard = Guard(found.types, found.others)
@@ -174,30 +187,19 @@ class PostgresDatabase(Database):
         return session
 
     def _begun(self) -> Session:
-        """A session with a new transaction. A connection that died since the last question is
-        made anew without a word. Raises DatabaseError."""
-        for again in (True, False):
+        """A session with a new transaction. A connection that died since the last question, or
+        while the server ends all of them, is made anew without a word. Raises DatabaseError."""
+        until = time.monotonic() + _RECOVERY
+        while True:
             session = self._connected()
             try:
                 session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 return session
-            except psycopg.Error as error:
-                lost = session.closed
+            except psycopg.Error:
+                stale = session.closed and time.monotonic() < until
                 self._drop()
-                if not (lost and again):
-                    raise errors.explained(error, lost=lost) from None
-        raise AssertionError("the loop returns or raises")
-
-    def _connecting(self) -> Session:
-        until = time.monotonic() + _RECOVERY
-        while True:
-            try:
-                return connect(self._given)
-            except psycopg.Error as error:
-                wait = errors.is_recovering(error) and time.monotonic() < until
-                if not wait or self._cancelled:
-                    raise errors.cannot_connect(error, self._place) from None
-            time.sleep(_LOOK)
+                if not stale or self._cancelled or self._timed_out:
+                    raise
 
     def _drop(self) -> None:
         if self._session is not None:
@@ -205,9 +207,10 @@ class PostgresDatabase(Database):
                 self._session.close()
         self._session = None
 
-    def _after(self, session: Session) -> None:
+    def _after(self) -> None:
         """Leave no transaction behind, and no connection that a late cancel could still reach."""
-        if self._cancelled or self._timed_out or session.closed:
+        session = self._session
+        if session is None or session.closed or self._cancelled or self._timed_out:
             self._drop()
             return
         try:
@@ -227,7 +230,7 @@ class PostgresDatabase(Database):
     # --- one query
 
     @contextmanager
-    def _watched(self, session: Session, seconds: float) -> Iterator[None]:
+    def _watched(self, seconds: float) -> Iterator[None]:
         """Cancel what runs within when its time is over or somebody gave up.
 
         The server is asked to end the query; one that does not within ``_PATIENCE`` is left alone
@@ -242,6 +245,9 @@ class PostgresDatabase(Database):
                 self._timed_out = self._timed_out or time.monotonic() > deadline
                 if not (self._timed_out or self._cancelled):
                     continue
+                session = self._session
+                if session is None:
+                    continue  # it is just being made, which has a limit of its own
                 if asked is not None and time.monotonic() - asked > _PATIENCE:
                     hang_up(session)
                     return
@@ -261,6 +267,7 @@ class PostgresDatabase(Database):
     def _fetch(
         self, session: Session, sql: str, limits: Limits
     ) -> tuple[tuple[str, ...], list[Row]]:
+        """Columns, and rows up to one more than the limit, by a cursor."""
         # The server ends a query by itself, too, should this program not live to see it.
         most = max(1, round(limits.seconds * 1000)) + 500
         session.execute(f"SET LOCAL statement_timeout = {most}".encode())
@@ -288,7 +295,7 @@ class PostgresDatabase(Database):
                 raise psycopg.errors.QueryCanceled("between two fetches")
         return columns, rows
 
-    def _explain(self, error: psycopg.Error, limits: Limits, lost: bool) -> DatabaseError:
+    def _explain(self, error: psycopg.Error, limits: Limits) -> DatabaseError:
         if self._cancelled:
             return Cancelled("the query was cancelled", "run it again when you like")
         late = isinstance(error, psycopg.errors.QueryCanceled) and "timeout" in str(error)
@@ -297,4 +304,4 @@ class PostgresDatabase(Database):
                 f"the query took longer than {limits.seconds:g} s",
                 "ask about fewer patients or a shorter time, or raise the time limit",
             )
-        return errors.explained(error, lost=lost)
+        return errors.explained(error, lost=self._session is None or self._session.closed)
