@@ -23,6 +23,8 @@ _NOTHING = {
 }
 _IDENTITY = frozenset(table.name for table in OPTIONAL_TABLES)
 _KEYS = frozenset({"itemid", "icd_code", "drug", "image_id"})
+# What only joins: taken as it is, so that an index on it serves.
+_CODES = frozenset({"row_id", "itemid", "icd_code", "image_id"})
 
 Schema = Mapping[str, Sequence[str]]
 
@@ -62,7 +64,7 @@ class FittedTable:
             return _NOTHING[kind(column)]
         if kind(column) != "text":
             return sql
-        if not self.lower:
+        if not self.lower or column.name in _CODES:
             return sql if sqltext.is_column(sql) else f"CAST({sql} AS TEXT)"
         # CAST, so that it is compared as a column of text is (SQLite: affinity).
         return f"CAST(nullif(lower(trim({sql})), '') AS TEXT)"

@@ -57,9 +57,8 @@ def load_raw(source: Path, out: Path) -> None:
                 rows = list(csv.reader(file))
             header, table = rows.pop(0), path.name.split(".")[0]
             kinds = [_kind(name, [row[i] for row in rows]) for i, name in enumerate(header)]
-            made.execute(
-                f"CREATE TABLE {table} ({', '.join(map(' '.join, zip(header, kinds, strict=True)))})"
-            )
+            listed = ", ".join(f"{n} {k}" for n, k in zip(header, kinds, strict=True))
+            made.execute(f"CREATE TABLE {table} ({listed})")
             marks = ",".join("?" * len(header))
             made.executemany(
                 f"INSERT INTO {table} VALUES ({marks})", ([v or None for v in row] for row in rows)
