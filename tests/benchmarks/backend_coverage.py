@@ -6,6 +6,8 @@ of train and valid is answered there by its form, compiled and translated, and c
 published query's rows on SQLite. Rows are compared without their order; real numbers to 9 digits,
 because a sum in another order is another in the last ones. ``--questions sql`` translates the
 published queries themselves. A run that was broken off goes on where it ended (``--out``).
+``--target`` asks a database that holds the same rows already (`ehrqa db import FILE --to ADDRESS`
+makes one in a server, with its indexes).
 """
 
 from __future__ import annotations
@@ -75,7 +77,16 @@ def answered(sql: str, questions: str, target: Database, reference: Database) ->
 @click.option("--sample", "most", default=0, help="This many questions [default: all].")
 @click.option("--seed", default=7, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="JSON Lines of outcomes, to go on.")
-def main(data: Path, backend: str, questions: str, most: int, seed: int, out: Path | None) -> None:
+@click.option("--target", help="Where the rows are already [default: a copy is made].")
+def main(
+    data: Path,
+    backend: str,
+    questions: str,
+    most: int,
+    seed: int,
+    out: Path | None,
+    target: str | None,
+) -> None:
     """Print how many questions give the published rows on a backend."""
     plugin = registry.load(registry.DATABASE, backend, Database)  # type: ignore[type-abstract]
     done: dict[str, dict[str, Any]] = {}
@@ -84,18 +95,18 @@ def main(data: Path, backend: str, questions: str, most: int, seed: int, out: Pa
         done = {record["id"]: record for record in map(json.loads, lines)}
     original = data / "mimic_iv.sqlite"
     with tempfile.TemporaryDirectory() as folder:
-        made = plugin.sample(Path(folder), sample_tables(original))
+        made = target or plugin.sample(Path(folder), sample_tables(original))
         if made is None:
             raise click.ClickException(f"{backend} cannot make a database here")
-        reference, target = SqliteDatabase.open(original), wrapped(plugin.open(made))
+        reference, copy = SqliteDatabase.open(original), wrapped(plugin.open(made))
         for key, sql in gold(data, most, seed):
             if key in done:
                 continue
-            done[key] = {"id": key, **answered(sql, questions, target, reference)}
+            done[key] = {"id": key, **answered(sql, questions, copy, reference)}
             if out is not None:
                 with out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(done[key]) + "\n")
-        target.close()
+        copy.close()
         reference.close()
     _report(backend, questions, list(done.values()))
 
