@@ -24,6 +24,7 @@ _FORMATS = {
     "%%": "%",
 }
 _PARTS = re.compile(r"%[a-zA-Z%]|[^%]+")
+_GLOB = re.compile(r"\[\^?\]?[^\]]*\]|.", re.S)
 _UNITS = ((86_400, "DAY"), (3600, "HOUR"), (60, "MINUTE"))
 _RESERVED = (
     "all and anti any array as at between both by case cast check collate column constraint",
@@ -95,8 +96,7 @@ class Spark(Target):
     def glob(self, text: str, pattern: str) -> str:
         if not re.fullmatch(r"'[^'\\]*'", pattern):
             raise Refused("GLOB of what is not a literal is not known on spark", "use LIKE")
-        made = re.escape(pattern[1:-1]).replace(r"\*", "(?s:.*)").replace(r"\?", "(?s:.)")
-        made = re.sub(r"\\\[(\\\^)?(.+?)\\\]", lambda m: f"[{'^' if m[1] else ''}{m[2]}]", made)
+        made = "".join(map(_regex, _GLOB.findall(pattern[1:-1])))
         return f"{text} RLIKE {self.text(f'^{made}$')}"
 
     def no_case(self, text: str) -> str:
@@ -190,6 +190,17 @@ class Spark(Target):
         if name in self.renamed:
             return f"{self.renamed[name]}({', '.join(args)})"
         return None
+
+
+def _regex(part: str) -> str:
+    """A part of a GLOB as a regular expression: a wildcard, a set or a character."""
+    if part in ("*", "?"):
+        return "(?s:.*)" if part == "*" else "(?s:.)"
+    if len(part) == 1:
+        return re.escape(part)
+    negated = "^" if part.startswith("[^") else ""
+    held = part[2:] if negated else part[1:]
+    return f"[{negated}" + re.sub(r"([\\\[\]&^])", r"\\\1", held[:-1]) + "]"
 
 
 def _quoted(part: str) -> str:

@@ -1,0 +1,105 @@
+"""SQLite's SQL written for Spark, as text: what differs from DuckDB's."""
+
+from __future__ import annotations
+
+import pytest
+
+from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects import translate
+
+TYPES = {
+    "admissions": {
+        "row_id": "integer",
+        "subject_id": "integer",
+        "admittime": "timestamp",
+        "dischtime": "text",
+        "insurance": "text",
+        "age": "integer",
+        "cost": "real",
+    },
+    "patients": {"row_id": "integer", "subject_id": "integer", "gender": "text"},
+}
+
+
+def written(sql: str) -> str:
+    return translate(sql, "spark", TYPES)
+
+
+@pytest.mark.parametrize(
+    ("sqlite", "spark"),
+    [
+        ("datetime(admittime) >= '2100-01-01 00:00:00'",
+         "(admittime >= TIMESTAMP '2100-01-01 00:00:00')"),
+        ("datetime(admittime, '-1 month') >= '2100-01-01 00:00:00'",
+         "((DATE_TRUNC('month', admittime) + INTERVAL '-1' MONTH + "
+         "(admittime - DATE_TRUNC('month', admittime))) >= TIMESTAMP '2100-01-01 00:00:00')"),
+        ("datetime(admittime, '+90 minutes') > '2100-01-01 00:00:00'",
+         "((admittime + INTERVAL '90' MINUTE) > TIMESTAMP '2100-01-01 00:00:00')"),
+        ("datetime(admittime, '+2 days') > '2100-01-01 00:00:00'",
+         "((admittime + INTERVAL '2' DAY) > TIMESTAMP '2100-01-01 00:00:00')"),
+        ("strftime('%H:%M', admittime) = '10:30'",
+         "(DATE_FORMAT(admittime, 'HH:mm') = '10:30')"),
+        ("strftime('%dth %m', admittime) = 'x'",
+         "(DATE_FORMAT(admittime, 'dd\\'th \\'MM') = 'x')"),
+        ("insurance = 'it''s \\n'", "(insurance = 'it\\'s \\\\n')"),
+        ("insurance LIKE 'm%'", "(insurance ILIKE 'm%')"),
+        ("insurance LIKE 'a\\b'",
+         "(insurance ILIKE REPLACE('a\\\\b', '\\\\', '\\\\\\\\'))"),
+        ("insurance GLOB 'm*[a-c]?'", "(insurance RLIKE '^m(?s:.*)[a-c](?s:.)$')"),
+        ("age / 2 = 10", "((age DIV NULLIF(2, 0)) = 10)"),
+        ("cost / 2 > 1.5", "((cost / NULLIF(2, 0)) > 1.5e0)"),
+        ("insurance = 5", "(insurance = CAST(5 AS STRING))"),
+        ("instr(insurance, 'a') = 1", "(INSTR(insurance, 'a') = 1)"),
+        ("trim(insurance, 'a') = ''", "(TRIM(BOTH 'a' FROM insurance) = '')"),
+        ("substr(insurance, age, 2) = 'a'",
+         "(SUBSTR(insurance, CAST(age AS INT), 2) = 'a')"),
+        ("insurance = \"no column\"", "(insurance = 'no column')"),
+    ],
+)  # fmt: skip
+def test_conditions(sqlite: str, spark: str) -> None:
+    made = written(f"SELECT row_id FROM admissions WHERE {sqlite}")
+    head, tail = "SELECT row_id FROM admissions WHERE ", " ORDER BY 1"
+    assert made == f"{head}{spark}{tail}"
+
+
+@pytest.mark.parametrize(
+    ("sqlite", "spark"),
+    [
+        ("SELECT COUNT(*) > 0 FROM patients",
+         "SELECT CAST((COUNT(*) > 0) AS INTEGER) AS `COUNT(*) > 0` FROM patients ORDER BY 1"),
+        ("SELECT insurance, MAX(age) FROM admissions",
+         "SELECT MAX_BY(insurance, CASE WHEN age IS NOT NULL THEN STRUCT(age, insurance) END) "
+         "AS insurance, MAX(age) AS `MAX(age)` FROM admissions ORDER BY 1, 2"),
+        ("SELECT insurance, age FROM admissions GROUP BY insurance",
+         "SELECT insurance, MIN(age) AS age FROM admissions GROUP BY insurance ORDER BY 1, 2"),
+        ("SELECT group_concat(gender, ';') FROM patients",
+         "SELECT LISTAGG(gender, ';') WITHIN GROUP (ORDER BY gender) "
+         "AS `GROUP_CONCAT(gender, ';')` FROM patients ORDER BY 1"),
+        ("WITH a AS MATERIALIZED (SELECT row_id FROM patients) SELECT row_id FROM a",
+         "WITH a AS (SELECT row_id FROM patients) SELECT row_id FROM a ORDER BY 1"),
+        ("SELECT p.* FROM patients AS p JOIN admissions AS a USING (subject_id)",
+         "SELECT p.row_id, p.subject_id, p.gender FROM patients AS p JOIN admissions AS a "
+         "USING (subject_id) ORDER BY 1, 2, 3"),
+    ],
+)  # fmt: skip
+def test_statements(sqlite: str, spark: str) -> None:
+    assert written(sqlite) == spark
+
+
+def test_a_star_over_using_has_the_column_once() -> None:
+    made = written("SELECT * FROM patients JOIN (SELECT subject_id, age FROM admissions) AS a "
+                   "USING (subject_id)")  # fmt: skip
+    assert made.startswith(
+        "SELECT patients.row_id, patients.subject_id, patients.gender, a.age FROM "
+    )
+
+
+def test_week_and_weekday_have_no_letter_in_sparks_formats() -> None:
+    made = written("SELECT strftime('%Y-%W', admittime), strftime('%w', admittime) FROM admissions")
+    assert "CONCAT(DATE_FORMAT(admittime, 'yyyy-'), LPAD(" in made
+    assert "CAST(DAYOFWEEK(admittime) - 1 AS STRING)" in made
+
+
+def test_glob_of_a_column_is_refused() -> None:
+    with pytest.raises(Refused):
+        written("SELECT row_id FROM patients WHERE gender GLOB gender")
