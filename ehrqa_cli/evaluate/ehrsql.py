@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,11 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Question
+from ehrqa_cli.ehr.mapped import Mapped
+from ehrqa_cli.ehr.open import now_in, open_as_it_is
 from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.execution import SCORING, Judge, check_tables, official_text
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash, hash_file, write_whole
@@ -75,6 +78,7 @@ class EhrSqlRun:
         known = train_skeletons(self.data, self.split)
         new = unseen(dataset, known) if known is not None else frozenset()
         items = every_nth(dataset.items, self.limit)
+        asks = self.predictions is None and self.writer is None and self.system.startswith(OURS)
         with ExitStack() as stack:
             session = stack.enter_context(
                 open_session(
@@ -86,15 +90,25 @@ class EhrSqlRun:
                     mode=self.mode,
                 )
             )
-            check_tables(items, session.database, str(self.db))
-            judge = Judge(session.database, session.as_of, new)
+            judge = self._judge(stack, session, new, asks)
+            check_tables(items, judge.database, str(self.db))
             predict, predictor = self._predictor(stack, session, items, judge)
-            header = self._header(dataset, session, predictor)
+            header = self._header(dataset, judge, predictor, session.versions)
             records = self._records(items, header, predict)
         report = make_report(header, records, split_seen=known is not None, seed=self.seed)
         if self.out is not None:
             _write(self.out, report, records)
         return report
+
+    def _judge(self, stack: ExitStack, session: Session, new: frozenset[str], asks: bool) -> Judge:
+        """Over the database as it is: the gold queries are written for its own tables."""
+        if asks and not isinstance(session.database, Mapped):
+            return Judge(session.database, session.as_of, new)
+        there = stack.enter_context(closing(open_as_it_is(self.db)))
+        if asks:
+            return Judge(there, session.as_of, new, session.database)
+        # What is not asked need be no EHR that this program can read.
+        return Judge(there, check_time(self.as_of) if self.as_of else now_in(there), new)
 
     def _predictor(
         self, stack: ExitStack, session: Session, items: Sequence[Item], judge: Judge
@@ -111,7 +125,7 @@ class EhrSqlRun:
             made: dict[str, Any] = {"file": self.predictions.name, "sha256": digest}
             return (lambda todo: (judge.of_sql(item, given[item.id]) for item in todo)), made
         if self.writer is not None:
-            writer = self.writer(session.database.schema())
+            writer = self.writer(judge.database.schema())
             stack.callback(writer.close)
             made = dict(writer.provenance())
             return (lambda todo: (_written(item, writer, judge) for item in todo)), made
@@ -132,7 +146,11 @@ class EhrSqlRun:
             yield judge.of_answer(item, answer)
 
     def _header(
-        self, dataset: Dataset, session: Session, predictor: dict[str, Any]
+        self,
+        dataset: Dataset,
+        judge: Judge,
+        predictor: dict[str, Any],
+        versions: Mapping[str, str],
     ) -> dict[str, Any]:
         return {
             "dataset": dataset.name,
@@ -140,13 +158,13 @@ class EhrSqlRun:
             "version": dataset.version,
             "dataset_sha256": dataset.sha256,
             "database_sha256": (
-                hash_file(self.db) if self.db.is_file() else session.database.fingerprint()
+                hash_file(self.db) if self.db.is_file() else judge.database.fingerprint()
             ),
-            "as_of": session.as_of,
+            "as_of": judge.as_of,
             "limit": self.limit,
             "predictor": predictor,
             "seed": self.seed,
-            "versions": session.versions,
+            "versions": dict(versions),
             "code": code_hash(),
         }
 

@@ -27,11 +27,14 @@ _TEXT = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
 
 @dataclass(frozen=True)
 class Judge:
-    """Decides whether a prediction is right, by execution."""
+    """Decides whether a prediction is right, by execution. Gold and predicted SQL is over the
+    tables of ``database``; the queries that this program writes are over those of ``own``, where
+    that is another (a mapped one)."""
 
     database: Database
     as_of: str
     unseen: frozenset[str]
+    own: Database | None = None
 
     def of_answer(self, item: Item, answer: Answer) -> Record:
         """Score what the engine answered."""
@@ -43,7 +46,7 @@ class Judge:
         if answered and item.gold is not None:
             gold, rows = self._gold(item), answer.rows
             if answer.truncated and answer.neuralsql:
-                rows = self._execute(answer.neuralsql)
+                rows = self._execute(answer.neuralsql, self.own)
             correct = comparable(rows) == gold
         return Record(
             id=item.id,
@@ -71,7 +74,7 @@ class Judge:
             return False
         gold = self._gold(item)
         try:
-            return comparable(self._execute(answer.neuralsql)) == gold
+            return comparable(self._execute(answer.neuralsql, self.own)) == gold
         except DatabaseError:
             return False
 
@@ -112,8 +115,9 @@ class Judge:
                 "give the database that these questions were made on with --db",
             ) from None
 
-    def _execute(self, sql: str) -> tuple[Row, ...]:
-        return neuralsql.run(sql, self.database, as_of=self.as_of, limits=SCORING)[0].rows
+    def _execute(self, sql: str, database: Database | None = None) -> tuple[Row, ...]:
+        where = database or self.database
+        return neuralsql.run(sql, where, as_of=self.as_of, limits=SCORING)[0].rows
 
 
 def official_text(sql: str) -> str:

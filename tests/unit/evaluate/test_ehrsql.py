@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,10 @@ def test_a_run_over_a_model_scores_and_resumes(tmp_path: Path, fake_session: Non
 def test_predictions_must_cover_the_split(tmp_path: Path, fake_session: None) -> None:
     data = write_2024(tmp_path / "data", a=GOLD, n=None)
     (tmp_path / "p.json").write_text(json.dumps({"a": GOLD}))
-    (tmp_path / "db").write_bytes(b"x")
+    with sqlite3.connect(tmp_path / "db") as connection:
+        connection.execute("CREATE TABLE labevents (charttime TEXT)")
+        connection.execute("INSERT INTO labevents VALUES ('2100-01-01 00:00:00')")
+    connection.close()
     with pytest.raises(EvaluationError, match="1 of 2"):
         ehrsql.run_ehrsql(data, "valid", tmp_path / "db", predictions=tmp_path / "p.json")
 

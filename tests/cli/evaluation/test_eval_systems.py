@@ -1,0 +1,203 @@
+"""``ehrqa eval``: every benchmark reads its own layout, and every baseline scores what it must."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_trees import TREES, ehrsql_2024
+
+from ehrqa_cli.evaluate import systems
+
+# What the gold answers score, by the names that each report has: all are to be 100 (or 1).
+GOLD_SCORES: dict[str, Any] = {
+    "spider": lambda r: [r["scores"]["all"]["exact"], r["scores"]["all"]["execution"]],
+    "ehrsql-2022": lambda r: [*r["overall"]["rs"].values(), r["overall"]["rs_n"]],
+    "ehrsql-2024": lambda r: [*r["overall"]["rs"].values(), r["overall"]["rs_n"]],
+    "ehrxqa": lambda r: [
+        r["scores"]["all"][name]["value"] for name in ("acc_lf", "acc_ex_gt", "acc_ex_pred")
+    ],
+    "mimic-cxr-vqa": lambda r: [r["scores"]["all"][name]["value"] for name in ("accuracy",)],
+    "ehrnoteqa": lambda r: [r["scores"]["accuracy"]["value"]],
+    "emrqa": lambda r: [r["scores"]["em"]["value"], r["scores"]["f1"]["value"]],
+}
+RATE = {"ehrsql-2022": 100.0, "ehrsql-2024": 100.0}
+
+
+def report_of(cli: Any, *args: object) -> Any:
+    ran = cli("eval", *args, "--json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+@pytest.mark.parametrize("name", GOLD_SCORES)
+def test_gold_scores_100_on_the_own_layout(cli: Any, tmp_path: Path, name: str) -> None:
+    found = report_of(cli, *TREES[name](tmp_path / "data"), "--system", "gold")
+    assert set(GOLD_SCORES[name](found)) == {RATE.get(name, 1.0)}, found
+
+
+def test_gold_of_the_open_noteqa_cites_its_evidence(cli: Any, tmp_path: Path) -> None:
+    note = {"note_id": "n", "patient_id": "7", "charttime": "2010-01-01", "text": "Takes 40 mg."}
+    (tmp_path / "notes.jsonl").write_text(json.dumps(note))
+    row = {"id": "q", "patient_id": "7", "question": "Dose?", "choices": {"A": "40 mg"}}
+    row |= {"answer": "A", "evidence": [{"note_id": "n", "text": "Takes 40 mg."}]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
+    found = report_of(cli, "ehrnoteqa", "--data", tmp_path, "--system", "gold")
+    assert found["scores"]["evidence"]["top_1"]["answered"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["ehrsql-2022", "ehrsql-2024"])
+def test_declining_everything_scores_the_share_without_an_answer(
+    cli: Any, tmp_path: Path, name: str
+) -> None:
+    found = report_of(cli, *TREES[name](tmp_path / "data"), "--system", "abstain")["overall"]
+    share = 100.0 * (found["questions"] - found["answerable"]) / found["questions"]
+    assert share in (20.0, pytest.approx(100 / 3))
+    assert {*found["rs"].values(), found["rs_n"]} == {share}
+    assert found["answered"] == found["correct"] == 0
+
+
+@pytest.mark.parametrize("name", [n for n in TREES if n != "abstention"])
+def test_declining_everything_answers_nothing(cli: Any, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    report_of(cli, *TREES[name](tmp_path / "data"), "--system", "abstain", "--out", out)
+    records = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()][1:]
+    assert records and not any(r.get("correct") or r.get("em") for r in records)
+    assert {r.get("status", "abstained") for r in records} <= {"abstained"}
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_on_the_published_ehrsql(cli: Any, shared_data: Path, split: str) -> None:
+    """Gold 100 for every penalty; declining scores exactly the share without an answer."""
+    folder = shared_data / "ehrsql-2024"
+    args = ("ehrsql", "--data", folder, "--split", split, "--db", folder / "mimic_iv.sqlite")
+    few = () if split == "valid" else ("--limit", 600)  # all of train by ALL_GOLD of test_ehrsql
+    found = report_of(cli, *args, *few, "--system", "gold")["overall"]
+    assert {*found["rs"].values(), found["rs_n"], found["f1_exe"]} == {100.0}
+    found = report_of(cli, *args, "--system", "abstain")["overall"]
+    none, n = {"train": (450, 5124), "valid": (232, 1163)}[split]
+    assert (found["questions"] - found["answerable"], found["questions"]) == (none, n)
+    assert {*found["rs"].values(), found["rs_n"]} == {100.0 * none / n}
+
+
+def test_constant_answers_and_priors(cli: Any, tmp_path: Path) -> None:
+    args = TREES["ehrxqa"](tmp_path / "xqa")
+
+    def accuracy(system: str) -> float:
+        found = report_of(cli, *args, "--system", system)["scores"]["all"]
+        return float(found["acc_ex_pred"]["value"])
+
+    assert accuracy("always-yes") == pytest.approx(1 / 3) and accuracy("always-no") == 0.0
+    # Train has the same answers: per template all are right; of all, 2 is first of three alike.
+    assert accuracy("most-common-per-template") == 1.0
+    assert accuracy("most-common") == pytest.approx(1 / 3)
+    args = TREES["mimic-cxr-vqa"](tmp_path / "vqa")
+    found = report_of(cli, *args, "--system", "most-common")
+    assert found["scores"]["all"]["accuracy"]["value"] == pytest.approx(1 / 3)
+    assert found["header"]["predictor"]["chosen on"].startswith("train (")
+
+
+def test_choosing_options_unread(cli: Any, tmp_path: Path) -> None:
+    args = TREES["ehrnoteqa"](tmp_path / "data")
+
+    def accuracy(*more: object) -> float:
+        found = report_of(cli, *args, *more)
+        return float(found["scores"]["accuracy"]["value"])
+
+    assert accuracy("--system", "most-common") == 1.0  # the others' answers are all B
+    assert accuracy("--system", "longest") == 0.0  # "100 mg"
+    drawn = [accuracy("--system", "random", "--seed", k) for k in range(8)]
+    assert drawn[0] == accuracy("--system", "random", "--seed", 0) and len(set(drawn)) > 1
+    ran = cli("eval", *args, "--format", "free-text", "--system", "longest")
+    assert ran.code == 2 and "chooses among options" in ran.err
+
+
+def test_the_query_of_the_nearest_question(cli: Any, tmp_path: Path) -> None:
+    args = TREES["ehrsql-2024"](tmp_path / "data")
+    out = tmp_path / "out"
+    found = report_of(cli, *args, "--system", "nearest", "--out", out)
+    # "question b of valid" is nearest to "question b of train", whose query is the same; of the
+    # two without an answer train has the very words, and what is measured is never shown.
+    assert found["overall"]["correct"] == 4 and found["header"]["predictor"]["examples"] == 4
+    told = json.loads((out / "predictions.json").read_text())
+    assert told["validb"] == "SELECT valuenum FROM labevents WHERE subject_id = 101"
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_file_is_a_system_and_others_are_told(cli: Any, tmp_path: Path, name: str) -> None:
+    args = TREES[name](tmp_path / "data")
+    ran = cli("eval", *args, "--system", "nobody")
+    assert ran.code in (1, 2) and "there is no system 'nobody'" in ran.err
+    assert "gold, abstain" in ran.err and len(ran.err.splitlines()) == 2
+
+
+def test_predictions_and_system_exclude_each_other(cli: Any, tmp_path: Path) -> None:
+    args = ehrsql_2024(tmp_path / "data")
+    given = {f"valid{k}": None for k in "abcdef"}
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(given))
+    by_system = report_of(cli, *args, "--system", path)
+    by_predictions = report_of(cli, *args, "--predictions", path)
+    assert by_system == by_predictions and by_system["overall"]["rs"]["0"] == pytest.approx(100 / 3)
+    ran = cli("eval", *args, "--system", "gold", "--predictions", path)
+    assert ran.code == 2 and "exclude each other" in ran.err
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_every_system_is_in_the_help(cli: Any, name: str) -> None:
+    known = {
+        "spider": systems.SPIDER,
+        "ehrsql-2022": systems.EHRSQL,
+        "ehrsql-2024": systems.EHRSQL,
+        "abstention": {"ours": "", "gold": "", "abstain": ""},
+        "ehrxqa": systems.EHRXQA,
+        "mimic-cxr-vqa": systems.CXR_VQA,
+        "ehrnoteqa": systems.EHRNOTEQA,
+        "emrqa": {**systems.EMR_EVIDENCE, **systems.EMR_CLASSES, **systems.EMR_FORMS},
+    }[name]
+    command = "ehrsql" if name.startswith("ehrsql") else name
+    shown = "".join(cli("eval", command, "--help").out.split()).replace("-", "")
+    assert [s for s in known if s.replace("-", "") not in shown] == []
+
+
+def test_records_say_all_that_they_must(cli: Any, tmp_path: Path) -> None:
+    """Question, gold, prediction, score, why, and in the header hashes of data, model and code."""
+    for name, tree in TREES.items():
+        out = tmp_path / f"{name}-out"
+        extra = () if name != "abstention" else ("--ablation", "4-4-1")
+        ran = cli("eval", *tree(tmp_path / name), "--system", "gold", "--out", out, *extra)
+        assert ran.code == 0, (name, ran.err)
+        lines = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
+        header, records = lines[0]["header"], lines[1:]
+        assert len(header["dataset_sha256"]) in (16, 64) and len(header["code"]) == 16, name
+        assert header.get("predictor") or header.get("predictors"), name
+        for record in records:
+            assert {"id", "gold", "run"} <= set(record), name
+            assert record.get("question") or name == "spider", name
+            assert "prediction" in record or "systems" in record, name
+            assert {"correct", "em", "systems"} & set(record), name
+            assert "timings" not in record and "seconds" not in record, name
+        assert (out / "report.json").is_file() and (out / "report.md").is_file(), name
+        assert (out / "timings.jsonl").is_file(), name
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_each_can_be_compared_and_drawn(cli: Any, tmp_path: Path, name: str) -> None:
+    args = TREES[name](tmp_path / "data")
+    for system in ("gold", "abstain"):
+        more = ("--html", "--out", tmp_path / system, "--system", system)
+        more = (*more, "--system", "gold") if name == "abstention" and system != "gold" else more
+        ran = cli("eval", *args, *more)
+        assert ran.code == 0, ran.err
+    page = (tmp_path / "gold" / "report.html").read_text()
+    assert "What became of the questions" in page and "<script" not in page
+    ran = cli("eval", "compare", tmp_path / "gold", tmp_path / "abstain", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    if name == "abstention":  # the system that both have does not differ from itself
+        assert {d["difference"] for d in found["differences"]} == {0.0}
+    else:
+        assert any(d["a"] == 100.0 and d["b"] < 100.0 for d in found["differences"])
+        assert found["changes"]
