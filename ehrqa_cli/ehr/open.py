@@ -73,7 +73,7 @@ def now_in(database: Database) -> str:
 
 def backend_of(target: str | Path) -> tuple[str, str]:
     """The backend's name, and what it is to open. Raises DatabaseError for a file unreadable."""
-    text = str(target)
+    text = str(address_of(target))
     found = _SCHEME.fullmatch(text)
     if found is not None and not Path(text).exists():
         name = _SCHEMES.get(found[1], found[1])
@@ -98,6 +98,8 @@ def path_of(target: str) -> Path:
 
     Raises DatabaseError for a file of another backend, UsageError for a password in an address.
     """
+    if servers.address_in(Path(target)) is not None:
+        return Path(target)
     name, rest = backend_of(target)
     if name not in _FILES:
         return servers.stand_in(target)

@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 
@@ -71,7 +71,10 @@ def check(address: str) -> None:
     """Raise UsageError for an address that holds a password: command lines, settings and logs can
     be read by others. The message does not repeat it."""
     try:
-        secret = urlsplit(address).password is not None or _SECRET.search(address)
+        secret = urlsplit(address).password is not None or _SECRET.search(unquote(address))
+        # One with a / or ? in it that was not written as %2F or %3F ends the host too early.
+        before, at, _ = address.partition("//")[2].rpartition("@")
+        secret = secret or (at and ":" in before)
     except ValueError:
         raise UsageError("the database's address cannot be read", "check --db") from None
     if secret:

@@ -25,6 +25,7 @@ def test_an_address_has_a_path_that_leads_back_to_it() -> None:
     assert path.name.startswith("ehr@ward-7.example-")
     assert address_of(path) == ADDRESS
     assert backend_of(address_of(path)) == ("postgres", ADDRESS)
+    assert backend_of(path) == ("postgres", ADDRESS)
     assert path_of(ADDRESS) == path
     assert path_of(str(path)) == path  # as a user may name it too
     assert path_of(ADDRESS.replace("5433", "5434")) != path
@@ -42,7 +43,10 @@ def test_only_its_owner_can_read_it() -> None:
     [
         "postgresql://reader:hunter2@host/ehr",
         "postgresql://reader:@host/ehr",
+        "postgresql://reader:hunter2/x@host/ehr",
+        "postgresql://reader:a?hunter2@host/ehr",
         "postgresql://host/ehr?password=hunter2",
+        "postgresql://host/ehr?%70assword=hunter2",
         "postgresql://host/ehr?sslmode=require&sslpassword=hunter2",
         "spark:sc://host:15002/;token=hunter2",
     ],
