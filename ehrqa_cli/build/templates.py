@@ -85,8 +85,8 @@ def _template(entry: dict[str, Any], family: str, shared: dict[str, list[str]]) 
         text=str(entry["text"]),
         family=family,
         pieces=split_form(form),
-        wordings=tuple(parse_wording(_plain(wording)) for wording in wordings),
-        words={name: _plain(text) for name, text in entry.get("words", {}).items()},
+        wordings=tuple(parse_wording(slotted(wording)) for wording in wordings),
+        words={name: slotted(text) for name, text in entry.get("words", {}).items()},
         context=str(entry.get("context") or _context(form)),
         weight=float(entry.get("weight", 1.0)),
     )
@@ -99,7 +99,7 @@ def made_template(wording: str, form: str, context: str) -> Template:
     return Template(name, "compose", split_form(form), (parse_wording(wording),), {}, context)
 
 
-def _plain(wording: str) -> str:
+def slotted(wording: str) -> str:
     """EHRXQA writes ``${object}`` for the slots that images fill."""
     return wording.replace("${", "{")
 

@@ -1,16 +1,20 @@
-"""``ehrqa build``: question sets from a user's own EHR and chest X-rays."""
+"""``ehrqa build``: question sets from a user's own EHR, chest X-rays and notes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.build_notes import COMMANDS as NOTE_COMMANDS
 from ehrqa_cli.cli.build_prepare import prepare
+from ehrqa_cli.cli.build_review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
+
+if TYPE_CHECKING:
+    from ehrqa_cli.build.paraphrase import Wordings
 
 _DEFAULT, _DEFAULT_VQA = 5_000, 4_800
 _out = click.option(
@@ -21,12 +25,21 @@ _out = click.option(
     help="A new folder; a broken-off build goes on.",
 )
 _seed = click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
+_splits = click.option(
+    "--splits", type=FILE, metavar="FILE", help="Whose questions go where (splits.tsv)."
+)
+_paraphrase = click.option(
+    "--paraphrase",
+    type=FILE,
+    metavar="FILE",
+    help="A GGUF model that words the templates anew, or another set's paraphrases.jsonl.",
+)
 _graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
 
 
 @click.group(name="build", short_help="Build question sets from your own EHR.")
 def build() -> None:
-    """Build question sets from your own EHR and chest X-rays. Nothing leaves this computer.
+    """Build question sets from your own EHR, chest X-rays and notes. Nothing leaves this computer.
 
     \b
     Examples:
@@ -36,7 +49,7 @@ def build() -> None:
 
 
 build.add_command(prepare)
-for _command in NOTE_COMMANDS:
+for _command in (*NOTE_COMMANDS, review):
     build.add_command(_command)
 
 
@@ -61,6 +74,8 @@ for _command in NOTE_COMMANDS:
     show_default=True,
     help="The debiased split: λ1-λ2-M, or the strictest that these questions allow.",
 )
+@_splits
+@_paraphrase
 @json_option
 def questions(**flags: Any) -> int:
     """Questions over tables and chest X-rays in the manner of EHRSQL and EHRXQA, each with an
@@ -92,6 +107,8 @@ def questions(**flags: Any) -> int:
             report=lambda out: bias(out, flags["seed"], flags["debias"]),
             scene_graphs=flags["scene_graphs"],
             check_every=flags["check_every"],
+            splits=flags["splits"],
+            wordings=_wordings(flags["paraphrase"]),
             more={"debias": flags["debias"]},
         )
         with diagnostics.progress("rate") as advance:
@@ -113,6 +130,8 @@ def questions(**flags: Any) -> int:
     help="Questions, at most; each template asks about an image once.",
 )
 @_seed
+@_splits
+@_paraphrase
 @json_option
 def vqa(**flags: Any) -> int:
     """Questions about one chest X-ray in the manner of MIMIC-CXR-VQA: its selection of images, its
@@ -129,7 +148,13 @@ def vqa(**flags: Any) -> int:
     database = open_database(flags["db"]) if flags["db"] else None
     try:
         order = VqaOrder(
-            flags["scene_graphs"], flags["out"], flags["size"], flags["seed"], database
+            flags["scene_graphs"],
+            flags["out"],
+            flags["size"],
+            flags["seed"],
+            database,
+            flags["splits"],
+            _wordings(flags["paraphrase"]),
         )
         with diagnostics.progress("rate") as advance:
             card = build_vqa(order, lambda done, size: advance(done, size, "questions"))
@@ -137,6 +162,12 @@ def vqa(**flags: Any) -> int:
         if database is not None:
             database.close()
     return _tell(card, flags)
+
+
+def _wordings(path: Path | None) -> Wordings | None:
+    from ehrqa_cli.build.paraphrase import wordings
+
+    return None if path is None else wordings(path)
 
 
 def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
@@ -151,6 +182,9 @@ def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
         output.line(f"answer {name}  {n:,}")
     for name in found["templates_not_filled"]:
         output.line(f"not filled  {name}")
+    if card["paraphrases"]:
+        said = card["paraphrases"]
+        output.line(f"paraphrases  {said['kept']:,} of {said['written']:,} kept")
     if "bias" in card:
         split = card["bias"]["debiased"]
         output.line(f"debiased split  {split['method']} ({split['patterns']} n-grams)")

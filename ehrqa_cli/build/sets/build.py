@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli import __version__
+from ehrqa_cli.build.paraphrase import (
+    Asked,
+    Paraphrases,
+    Wordings,
+    question_templates,
+    vqa_asked,
+)
 from ehrqa_cli.build.sets import card as cards
 from ehrqa_cli.build.sets.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.build.sets.films import select
 from ehrqa_cli.build.sets.journal import Journal, Plain, write_list, writing
 from ehrqa_cli.build.sets.layouts import AnswerText, made, write_questions, write_sheet
 from ehrqa_cli.build.sets.questions import UNANSWERABLE, Questions, Sources
-from ehrqa_cli.build.sets.shares import PARTS, SPLITS
+from ehrqa_cli.build.sets.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.build.sets.sheet import TABLE, Labels
 from ehrqa_cli.build.sets.vqa import VqaQuestions, entropies
 from ehrqa_cli.build.sets.working import Working
@@ -29,6 +36,7 @@ from ehrqa_cli.vqa import OracleGraphs, Vqa
 
 Progress = Callable[[int, int], None]
 Report = Callable[[Path], Mapping[str, Any]]
+PARAPHRASES = "paraphrases.jsonl"
 _EVERY = 100  # questions between two reports of progress
 
 
@@ -41,7 +49,8 @@ class QuestionsOrder:
     """What to build: a set of ``size`` questions over the EHR in the file ``db`` and, with
     ``scene_graphs``, its chest X-rays. The NeuralSQL of one question in ``check_every`` is
     run by the engine too. ``answer_text`` prints rows as EHRSQL's answer.json does; ``report`` is
-    called once the layouts are there, and what it returns stands in the card under ``bias``."""
+    called once the layouts are there, and what it returns stands in the card under ``bias``.
+    ``splits`` is a file that says which patient is in which; ``wordings`` gives paraphrases."""
 
     db: Path
     database: Database
@@ -52,6 +61,8 @@ class QuestionsOrder:
     report: Report
     scene_graphs: Path | None = None
     check_every: int = 20
+    splits: Path | None = None
+    wordings: Wordings | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def settings(self, source: Vqa | None) -> Plain:
@@ -65,7 +76,8 @@ class QuestionsOrder:
             "scene_graphs": dict(source.provenance()) if source else None,
             "check_every": self.check_every,
             "unanswerable": UNANSWERABLE,
-            "splits": dict(zip(SPLITS, PARTS, strict=True)),
+            "splits": _splits(self.splits),
+            "paraphrases": dict(self.wordings.settings()) if self.wordings else None,
             "templates_sha256": templates_hash(),
             "ehrqa": __version__,
             **self.more,
@@ -91,7 +103,9 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
             labels = Labels(vqa, working)
             labels.into(working)
         check = EngineCheck(order.database, working.as_of, vqa, order.check_every, order.seed)
-        sources = Sources(vocabulary, working, labels)
+        given = read_splits(order.splits) if order.splits else None
+        said = _paraphrases(journal, order.wordings, question_templates(), progress)
+        sources = Sources(vocabulary, working, labels, given, said)
         maker = Questions(sources, order.size, order.seed, check)
         attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
         if not maker.made:
@@ -107,6 +121,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
             "counts": cards.tally(made(journal), ("family", "modality", "patient_scope")),
             "templates": cards.failures(journal.lines(), maker.templates),
             "checks": _checked(journal, check),
+            "paraphrases": said.counts() if order.wordings else None,
             "bias": dict(order.report(order.out)),
         }
     finally:
@@ -117,13 +132,15 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
 @dataclass(frozen=True)
 class VqaOrder:
     """What to build: up to ``size`` questions about the images of a folder of labels; ``database``
-    says whose the images are, where there is one."""
+    says whose the images are, where there is one. ``splits`` and ``wordings`` as of questions."""
 
     scene_graphs: Path
     out: Path
     size: int
     seed: int
     database: Database | None = None
+    splits: Path | None = None
+    wordings: Wordings | None = None
 
     def settings(self, source: OracleGraphs) -> Plain:
         """What the set depends on."""
@@ -133,7 +150,8 @@ class VqaOrder:
             "seed": self.seed,
             "scene_graphs": dict(source.provenance()),
             "database": self.database.fingerprint() if self.database else None,
-            "splits": dict(zip(SPLITS, PARTS, strict=True)),
+            "splits": _splits(self.splits),
+            "paraphrases": dict(self.wordings.settings()) if self.wordings else None,
             "templates_sha256": templates_hash(),
             "ehrqa": __version__,
         }
@@ -145,8 +163,10 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     journal = Journal(order.out, order.settings(source))
     if journal.complete:
         return kept(journal)
-    pool = select(order.scene_graphs, _owners(order.database), order.seed)
-    maker = VqaQuestions(pool, order.size, order.seed)
+    given = read_splits(order.splits) if order.splits else None
+    pool = select(order.scene_graphs, _owners(order.database), order.seed, given)
+    said = _paraphrases(journal, order.wordings, vqa_asked(), progress)
+    maker = VqaQuestions(pool, order.size, order.seed, said)
     attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
     if not maker.made:
         raise BuildError(
@@ -173,9 +193,28 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         "questions_per_image": {"fewest": min(images.values()), "most": max(images.values())},
         "counts": cards.tally(made(journal), fields),
         "templates": cards.failures(journal.lines(), maker.templates),
+        "paraphrases": said.counts() if order.wordings else None,
         "answer_entropy": entropies(answers),
     }
     return _end(journal, card, _about_vqa(card))
+
+
+def _splits(path: Path | None) -> Plain:
+    if path is None:
+        return dict(zip(SPLITS, PARTS, strict=True))
+    read_splits(path)
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def _paraphrases(
+    journal: Journal, wordings: Wordings | None, asked: Iterable[Asked], progress: Progress
+) -> Paraphrases:
+    """The paraphrases of the templates, written before any question is made."""
+    if wordings is None:
+        return Paraphrases()
+    journal.claim()
+    with journal.alone():
+        return wordings.make(journal.out / PARAPHRASES, list(asked), progress)
 
 
 def templates_hash() -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ehrqa_cli.build.sets.shares import splits_of
+from ehrqa_cli.build.sets.shares import splits_among, splits_of
 from ehrqa_cli.contracts.errors import BuildError, UsageError
 from ehrqa_cli.contracts.images import SceneGraph
 from ehrqa_cli.vqa import OracleGraphs, VqaThresholds
@@ -56,9 +56,15 @@ class Pool:
     steps: Mapping[str, int]
 
 
-def select(folder: Path, patients: Mapping[int, tuple[int, str]], seed: int) -> Pool:
+def select(
+    folder: Path,
+    patients: Mapping[int, tuple[int, str]],
+    seed: int,
+    given: Mapping[int, str] | None = None,
+) -> Pool:
     """Choose the films of a folder of labels. ``patients`` gives patient and time of a study, from
-    the EHR (may be empty). Raises UsageError for another folder, BuildError when none is left."""
+    the EHR (may be empty); ``given`` the split of each patient, where they were divided before.
+    Raises UsageError for another folder, BuildError when none is left."""
     source = OracleGraphs.open(folder)
     rows = list(_rows(folder, patients))
     steps: Counter[str] = Counter(images=len(rows))
@@ -77,12 +83,20 @@ def select(folder: Path, patients: Mapping[int, tuple[int, str]], seed: int) -> 
             f"no image of {folder} is left to ask about",
             "it needs frontal images (view AP or PA in studies.tsv) with labels",
         )
+    if given is not None:
+        owners = splits_among([film.patient or 0 for film in kept], given, seed)
+        steps["of patients without a split"] = sum((f.patient or 0) not in owners for f in kept)
+        kept = [film for film in kept if (film.patient or 0) in owners]
     steps["left"] = len(kept)
     known = Known(source.coverage())
     matrix = Matrix(known, VqaThresholds())
     matrix.add(_graph(graphs[film.study], film) for film in kept)
     present = _present(kept, matrix)
-    return Pool(tuple(kept), matrix, present, _splits(kept, present, seed), dict(steps))
+    if given is None:
+        splits = _splits(kept, present, seed)
+    else:
+        splits = {film.study: owners[film.patient or 0] for film in kept}
+    return Pool(tuple(kept), matrix, present, splits, dict(steps))
 
 
 def _rows(folder: Path, patients: Mapping[int, tuple[int, str]]) -> Iterable[Film]:

@@ -4,26 +4,29 @@ it (EHRSQL, Lee et al. 2022; EHRXQA, Bae et al. 2023), and questions that have n
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from ehrqa_cli.build.generate import Generator
 from ehrqa_cli.build.image_wording import ImageTemplate
 from ehrqa_cli.build.pair import Pair
+from ehrqa_cli.build.paraphrase import Paraphrases
 from ehrqa_cli.build.sets.anchor import AnchoredGenerator, AnchoredImages
 from ehrqa_cli.build.sets.attempts import Attempts
 from ehrqa_cli.build.sets.journal import Plain
 from ehrqa_cli.build.sets.people import People
 from ehrqa_cli.build.sets.periods import Now
-from ehrqa_cli.build.sets.shares import Answers, Turns, fraction, split_at, splits_of
+from ehrqa_cli.build.sets.shares import SPLITS, Answers, Turns, fraction, split_at, splits_among
 from ehrqa_cli.build.sets.sheet import Labels, Unsheeted, answer_sheet
 from ehrqa_cli.build.sets.working import Working, is_empty
 from ehrqa_cli.build.spoil import Spoiler
-from ehrqa_cli.build.templates import Template
+from ehrqa_cli.build.templates import Template, slotted
 from ehrqa_cli.build.vocabulary import Vocabulary
+from ehrqa_cli.build.wording import parse_wording
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import PatientScope, Row
 from ehrqa_cli.logical_form import Combine, Form, Select, compile_sql, parse, scope_of
@@ -38,6 +41,7 @@ _PRESENT = re.compile(r"(visit|icu) current|(admission|icustay) .*current")
 _PICTURE = re.compile(
     r"\bimag(e|ing)\b|x-?ray|\bcxr\b|radiograph|\b(chest )?films?\b|\bc\.?t\b|\bmri\b", re.I
 )
+_PARAPHRASED = 0.5  # of the questions of a template that has paraphrases
 _TEMPLATED = 0.5  # of the unanswerable: written as such; the others are near misses
 
 Check = Callable[[int, str, tuple[Row, ...]], str | None]
@@ -46,11 +50,15 @@ Check = Callable[[int, str, tuple[Row, ...]], str | None]
 
 @dataclass(frozen=True)
 class Sources:
-    """What questions are made from; ``labels`` is None where there are no images."""
+    """What questions are made from; ``labels`` is None where there are no images. ``splits`` says
+    whose questions go where, if the patients were divided before; ``paraphrases`` are wordings
+    beside the templates' own."""
 
     vocabulary: Vocabulary
     working: Working
     labels: Labels | None = None
+    splits: Mapping[int, str] | None = None
+    paraphrases: Paraphrases = field(default_factory=Paraphrases)
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,9 @@ class Questions(Attempts):
         super().__init__(Turns(tuple(self._kinds), seed, UNANSWERABLE), size, seed)
         self._answers = Answers()
         self._asked: set[bytes] = set()
-        self._splits = splits_of(sources.vocabulary.patients, seed)
+        patients = sources.vocabulary.patients
+        self._splits = splits_among(patients, sources.splits, seed)
+        self._there = tuple(s for s in SPLITS if s in self._splits.values()) or SPLITS
         self._owners = self._owners_of_studies()
 
     @property
@@ -179,7 +189,7 @@ class Questions(Attempts):
     def _split(self, patient: int | None, otherwise: str) -> str:
         if patient is not None and patient in self._splits:
             return self._splits[patient]
-        return split_at(fraction(self._seed, "group", otherwise))
+        return split_at(fraction(self._seed, "group", otherwise), self._there)
 
     def _whose(self, form: str) -> int | None:
         """The patient whom a form is about, by id or by a study's."""
@@ -210,14 +220,30 @@ class Questions(Attempts):
     def _all_kinds(self) -> Iterator[Kind]:
         generator = self._generator
         for template in generator.library.families["table"]:
-            yield Kind("table", template.text, partial(_of_tables, generator, template))
+            said = self._sources.paraphrases.of("table", template.text)
+            nodes = tuple(parse_wording(slotted(text)) for text in said)
+            other = replace(template, wordings=nodes, words={}) if said else None
+            make = partial(_of_tables, generator)
+            yield Kind("table", template.text, _either(make, template, other, generator.rng))
         if self._sources.labels is None:
             return
         present = self._sources.labels.present()
         for modality in ("image", "image+table"):
             maker = AnchoredImages(modality, generator, present)
             for one in maker.templates:
-                yield Kind(modality, one.text, partial(_of_images, maker, one))
+                said = self._sources.paraphrases.of(modality, one.text)
+                instead = replace(one, wordings=said, variants=()) if said else None
+                take = partial(_of_images, maker)
+                yield Kind(modality, one.text, _either(take, one, instead, generator.rng))
+
+
+def _either(
+    make: Callable[[Any, float], Pair], own: Any, other: Any, rng: random.Random
+) -> Callable[[float], Pair]:
+    """A pair of a template, or half of the time of the one that has its paraphrases."""
+    if other is None:
+        return partial(make, own)
+    return lambda loose: make(other if rng.random() < _PARAPHRASED else own, loose)
 
 
 def _of_tables(generator: AnchoredGenerator, template: Template, loose: float) -> Pair:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from ehrqa_cli.contracts.errors import BuildError, UsageError
 
 TRAIN, VALID, TEST = "train", "valid", "test"
 SPLITS = (TRAIN, VALID, TEST)
@@ -21,9 +25,33 @@ def fraction(*parts: object) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
 
 
-def split_at(share: float) -> str:
-    """The split at this share of the whole."""
-    return TRAIN if share < PARTS[0] else VALID if share < PARTS[0] + PARTS[1] else TEST
+def split_at(share: float, among: Sequence[str] = SPLITS) -> str:
+    """The split at this share of the whole, of which ``among`` are there."""
+    parts = {name: part for name, part in zip(SPLITS, PARTS, strict=True) if name in among}
+    at = share * sum(parts.values()) if len(parts) < len(SPLITS) else share
+    for name, part in [*parts.items()][:-1]:
+        if at < part:
+            return name
+        at -= part
+    return [*parts][-1]
+
+
+def read_splits(path: Path) -> dict[int, str]:
+    """The split of each patient, from a table with subject_id and split, as `ehrqa build prepare`
+    writes it. Raises UsageError."""
+    hint = "a table with the columns subject_id and split (train, valid, test), parted by tabs"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            found = {
+                int(row["subject_id"]): row["split"] for row in csv.DictReader(file, delimiter="\t")
+            }
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise UsageError(f"cannot read the splits in {path}: {error}", hint) from None
+    other = sorted(set(map(str, found.values())) - set(SPLITS))
+    if other or not found:
+        what = f"a split {other[0]}" if other else "no patient"
+        raise UsageError(f"{path} names {what}", hint)
+    return found
 
 
 def splits_of(members: Iterable[int], seed: int) -> dict[int, str]:
@@ -34,6 +62,22 @@ def splits_of(members: Iterable[int], seed: int) -> dict[int, str]:
     valid, test = (max(least, round(len(order) * part)) for part in PARTS[1:])
     names = [TRAIN] * (len(order) - valid - test) + [VALID] * valid + [TEST] * test
     return dict(zip(order, names, strict=False))
+
+
+def splits_among(
+    members: Sequence[int], given: Mapping[int, str] | None, seed: int
+) -> dict[int, str]:
+    """The split of each patient as ``given``, else as drawn. Raises BuildError when none of them
+    is given any."""
+    if given is None:
+        return splits_of(members, seed)
+    found = {member: given[member] for member in members if member in given}
+    if not found:
+        raise BuildError(
+            "none of the patients is in the list of splits",
+            "name the splits.tsv that was made with this database",
+        )
+    return found
 
 
 class Answers:

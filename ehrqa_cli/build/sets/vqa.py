@@ -17,6 +17,7 @@ from functools import lru_cache
 from ehrqa_cli.build.cxr_vocabulary import CATEGORY_WORDS, words_of
 from ehrqa_cli.build.image_wording import tidy
 from ehrqa_cli.build.images import SLOT
+from ehrqa_cli.build.paraphrase import Paraphrases
 from ehrqa_cli.build.sets.attempts import Attempts
 from ehrqa_cli.build.sets.films import Film, Pool
 from ehrqa_cli.build.sets.journal import Plain
@@ -30,6 +31,7 @@ from ehrqa_cli.vqa.evaluate import names, truth
 _TRIES = 40
 _EVEN = 30  # tries in which yes and no are kept even
 _WORDINGS = 12
+_PARAPHRASED = 0.5  # of the questions of a template that has paraphrases
 _LOOKED_AT = 96  # images that one draw of a question is tried on
 _ANCHORED = 0.75
 Values = dict[str, str]
@@ -53,9 +55,11 @@ class Counts:
 class VqaQuestions(Attempts):
     """The attempts of a set of questions about one X-ray each."""
 
-    def __init__(self, pool: Pool, size: int, seed: int) -> None:
+    def __init__(
+        self, pool: Pool, size: int, seed: int, paraphrases: Paraphrases | None = None
+    ) -> None:
         self._pool = pool
-        self._templates = {_name(t.index): t for t in vqa_templates(seed)}
+        self._templates = {_name(t.index): t for t in vqa_templates(seed, said=paraphrases)}
         super().__init__(Turns(tuple(self._templates), seed), size, seed)
         self._counts = Counts()
         self._rows = {film.study: row for row, film in enumerate(pool.films)}
@@ -240,8 +244,13 @@ def _worded(
 ) -> str | None:
     """A wording of the split that is understood as the template is; one that is not (a synonym
     that means more than one thing, say) is no fair question."""
+    own = template.paraphrased[split]
     for _ in range(_WORDINGS):
-        wording = rng.choice(template.wordings[split])
+        pool = template.wordings[split]
+        # Of a group that is kept back no clause may be left over for rule-made sentences.
+        if own and (not pool or rng.random() < _PARAPHRASED):
+            pool = own
+        wording = rng.choice(pool)
         text = tidy(SLOT.sub(lambda m: _said(m[1], values[m[1]], rng), wording))
         text = text[:1].upper() + text[1:]
         try:

@@ -1,13 +1,13 @@
 """The 48 templates of MIMIC-CXR-VQA (Bae et al. 2023, appendix B.2.2), and wordings for them.
 
 The clauses are those of EHRXQA's questions about one study (image_phrases.toml), said of an image
-at hand; the six about view and sex have their own (vqa_phrases.toml). The clauses of a template are
-divided three to one, for training and for the rest, before any sentence is made of them.
+at hand; the six about view and sex have their own (vqa_phrases.toml). The clauses of a template and
+its paraphrases are divided three to one by groups that are alike (``clusters``), for training and
+for the rest, before any sentence is made of them.
 """
 
 from __future__ import annotations
 
-import functools
 import random
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,8 @@ from importlib import resources
 from typing import Any
 
 from ehrqa_cli.build.image_wording import Writer, framed, phrase_banks
+from ehrqa_cli.build.paraphrase import Paraphrases
+from ehrqa_cli.build.sets.clusters import divided
 from ehrqa_cli.build.sets.shares import SPLITS, TRAIN
 
 TEMPLATES: tuple[tuple[str, str], ...] = (
@@ -75,6 +77,7 @@ TEMPLATES: tuple[tuple[str, str], ...] = (
 # Of one category rather than of several.
 SINGULAR = frozenset({10, 28, 39, 40})
 _KINDS = ("ask", "show", "order", "note")
+_WHOLE = "whole"  # a sentence already
 _STUDY = (
     "this chest X-ray", "this image", "the image", "this CXR", "this film", "the X-ray",
     "this radiograph", "the chest film", "this chest radiograph", "this X-ray image",
@@ -84,27 +87,40 @@ _OWN = {"V": "${viewpos}", "X": "${gender}"}
 
 @dataclass(frozen=True)
 class VqaTemplate:
-    """One of the 48: its number from 1, its text, and wordings by split."""
+    """One of the 48: its number from 1, its text, and by split wordings and what a model made of
+    it, if one did."""
 
     index: int
     content_type: str
     text: str
     wordings: Mapping[str, Sequence[str]]
+    paraphrased: Mapping[str, Sequence[str]]
 
 
-@functools.cache
-def vqa_templates(seed: int, wordings: int = 40) -> tuple[VqaTemplate, ...]:
-    """All 48, each with up to ``wordings`` sentences for each of the two pools of clauses."""
+def vqa_templates(
+    seed: int, wordings: int = 40, said: Paraphrases | None = None
+) -> tuple[VqaTemplate, ...]:
+    """All 48, each with up to ``wordings`` sentences for each of the two pools of clauses, and the
+    paraphrases ``said``."""
     cores = _cores()
     made = []
     for index, (content, text) in enumerate(TEMPLATES, 1):
         rng = random.Random(f"{seed} wordings {index}")
         clauses = [(kind, c) for kind in _KINDS for c in cores[index].get(kind, ())]
+        clauses += [(_WHOLE, sentence) for sentence in (said.of("vqa", text) if said else ())]
         rng.shuffle(clauses)
-        cut = max(1, round(len(clauses) * 0.25))
-        pools = {True: clauses[cut:], False: clauses[:cut]}
-        said = {train: _sentences(pool, rng, wordings) for train, pool in pools.items()}
-        made.append(VqaTemplate(index, content, text, {s: said[s == TRAIN] for s in SPLITS}))
+        pools = divided([clause for _, clause in clauses], rng)
+        found = [_sentences([clauses[at] for at in pool], rng, wordings) for pool in pools]
+        whole = [tuple(clauses[at][1] for at in p if clauses[at][0] == _WHOLE) for p in pools]
+        made.append(
+            VqaTemplate(
+                index,
+                content,
+                text,
+                {split: found[split != TRAIN] for split in SPLITS},
+                {split: whole[split != TRAIN] for split in SPLITS},
+            )
+        )
     return tuple(made)
 
 
@@ -116,7 +132,7 @@ def _sentences(
     for kind in _KINDS:
         own = [clause for k, clause in clauses if k == kind]
         makers += framed(frames[kind], own, {**_OWN, "S": _STUDY})
-    return Writer(rng, count).template("vqa", "", "", makers).wordings
+    return Writer(rng, count).template("vqa", "", "", makers).wordings if makers else ()
 
 
 def _cores() -> dict[int, dict[str, Any]]:
