@@ -37,8 +37,10 @@ class Functions:
         """total or group_concat of ``value``."""
         if name == "total":
             number = self.to.number(value)
-            name = self.target.summing("SUM", real=number.kind == Kind.REAL)
-            summed = f"{name}({'DISTINCT ' if distinct else ''}{number.sql})"
+            real = number.kind == Kind.REAL
+            steady = self.target.steady("SUM", number.sql) if real and not distinct else None
+            name = self.target.summing("SUM", real=real)
+            summed = steady or f"{name}({'DISTINCT ' if distinct else ''}{number.sql})"
             return Typed(f"COALESCE({summed}, {self.target.real('0')})", Kind.REAL)
         separator = self.to.text(rest[0]) if rest else self.target.text(",")
         return Typed(self.target.joined(self.to.text(value), separator, distinct), Kind.TEXT)

@@ -39,11 +39,15 @@ _SHIFTS: dict[type[exp.Expr], str] = {
 }
 
 
-def _aggregate(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+def _aggregate(
+    to: Expressions, node: exp.Expr, scope: Scope, where: str = "", window: bool = False
+) -> Typed:
+    """An aggregate of the rows of a group (those with ``where``), or of a window."""
     name = AGGREGATES[type(node)]
+    tail = f" FILTER (WHERE {where})" if where else ""
     with scope.rows():
         if isinstance(node, exp.Count):
-            return Typed(f"COUNT({_counted(to, node, scope)})", Kind.INTEGER)
+            return Typed(f"COUNT({_counted(to, node, scope)}){tail}", Kind.INTEGER)
         once, arg = distinct(node.this)
         value = to.write(arg, scope)
     if name in ("MIN", "MAX"):
@@ -51,11 +55,15 @@ def _aggregate(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
         kind: Kind = Kind.INTEGER if value.kind == Kind.BOOLEAN else value.kind
     else:
         value = to.to.number(value)
-        name = to.target.summing(name, real=value.kind == Kind.REAL)
         kind = Kind.REAL if isinstance(node, exp.Avg) else value.kind
+        if value.kind == Kind.REAL and not once and not window:
+            kept = f"CASE WHEN {where} THEN {value.sql} END" if where else value.sql
+            if (steady := to.target.steady(name, kept)) is not None:
+                return Typed(steady, kind)
+        name = to.target.summing(name, real=value.kind == Kind.REAL)
         if isinstance(node, exp.Avg):
             value = Typed(to.target.averaged(value.sql), value.kind)
-    return Typed(f"{name}({once}{value.sql})", kind)
+    return Typed(f"{name}({once}{value.sql}){tail}", kind)
 
 
 def _extreme(to: Expressions, value: Typed) -> str:
@@ -99,8 +107,10 @@ def _window(to: Expressions, node: exp.Window, scope: Scope) -> Typed:
 
 def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
     """The function of a window; SUM(COUNT(*)) OVER () has an aggregate within it."""
-    if not scope.grouped or type(node) not in AGGREGATES:
+    if type(node) not in AGGREGATES:
         return to.write(node, scope)
+    if not scope.grouped:
+        return _aggregate(to, node, scope, window=True)
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
         return Typed("COUNT(*)", Kind.INTEGER)
     value = to.write(node.this, scope)
@@ -118,9 +128,11 @@ def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
 
 
 def _filter(to: Expressions, node: exp.Filter, scope: Scope) -> Typed:
-    value = to.write(node.this, scope)
     with scope.rows():
         where = to.condition(node.expression.this, scope)
+    if type(node.this) in AGGREGATES:
+        return _aggregate(to, node.this, scope, where)
+    value = to.write(node.this, scope)
     return Typed(f"{value.sql} FILTER (WHERE {where})", value.kind)
 
 

@@ -69,6 +69,17 @@ class Spark(Target):
         between = f"ABS({sql}) >= 1e-4 AND ABS({sql}) < 1e15"
         return f"CASE WHEN {between} THEN {plain} ELSE CAST({sql} AS STRING) END"
 
+    def steady(self, name: str, number: str) -> str | None:
+        # Machines add in the order in which they are done, and each order has other last digits.
+        # Whole numbers have one sum: of millionths (2^-20) and what is left (in 2^-50), which is
+        # all of a number from 8 to 8e12 and more than enough below.
+        parts = f"{number} * 1048576e0"
+        rest = f"TRY_CAST(({parts} - FLOOR({parts})) * 1073741824e0 AS BIGINT)"
+        whole = f"TRY_SUM(FLOOR({parts})) + TRY_SUM({rest}) / 1073741824e0"
+        fits = f"MAX(ABS({number})) < 8e12"
+        total = f"CASE WHEN {fits} THEN ({whole}) / 1048576e0 ELSE SUM({number}) END"
+        return f"({total} / COUNT({number}))" if name == "AVG" else f"({total})"
+
     def try_real(self, text: str) -> str:
         # Java takes 5d and NaN for numbers too.
         whole = self.text(NUMBER + r"\s*$")

@@ -85,6 +85,12 @@ class Target(ABC):
         del real
         return name
 
+    def steady(self, name: str, number: str) -> str | None:
+        """SUM or AVG (``name``) of real numbers as an expression that gives the same in whatever
+        order they come, where no function does; None where ``summing`` is enough."""
+        del name, number
+        return None
+
     def averaged(self, number: str) -> str:
         """An integer or a real number that AVG is made of."""
         return number

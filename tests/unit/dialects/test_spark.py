@@ -103,3 +103,16 @@ def test_week_and_weekday_have_no_letter_in_sparks_formats() -> None:
 def test_glob_of_a_column_is_refused() -> None:
     with pytest.raises(Refused):
         written("SELECT row_id FROM patients WHERE gender GLOB gender")
+
+
+def test_sums_of_real_numbers_are_sums_of_whole_ones() -> None:
+    made = written("SELECT SUM(cost) FROM admissions")
+    assert "TRY_SUM(FLOOR(cost * 1048576e0)) + TRY_SUM(TRY_CAST((cost * 1048576e0 - " in made
+    assert "ELSE SUM(cost) END) AS `SUM(cost)`" in made
+    kept = written("SELECT AVG(cost) FILTER (WHERE age > 1) FROM admissions")
+    assert "/ COUNT(CASE WHEN (age > 1) THEN cost END)) AS " in kept
+    assert " FILTER (WHERE " not in kept.replace("`AVG(cost) FILTER(WHERE age > 1)`", "")
+    over = written("SELECT SUM(cost) OVER (ORDER BY age) FROM admissions")
+    assert "SELECT SUM(cost) OVER (ORDER BY age ASC NULLS FIRST) AS " in over
+    assert "SELECT SUM(DISTINCT cost) AS " in written("SELECT SUM(DISTINCT cost) FROM admissions")
+    assert "SELECT SUM(age) AS " in written("SELECT SUM(age) FROM admissions")
