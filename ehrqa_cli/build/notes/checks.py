@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from ehrqa_cli.build.notes.evidence import content, numbers, stands_in
+from ehrqa_cli.build.notes.evidence import content, numbers, share_in, stands_in
 from ehrqa_cli.build.notes.parse import Draft, Options
 
 UNREADABLE = "step 1 cannot be read"
@@ -17,6 +17,8 @@ STRANGE_NUMBER = "the answer has a number that is not in the notes"
 REPEATED = "asked before"
 NO_CHOICES = "step 2 cannot be read"
 ALIKE = "choices alike"
+NESTED = "a choice says all that the right one says"
+STRANGE_ANSWER = "the right choice does not stand in the notes"
 OF_THE_ABOVE = "a choice speaks of the others"
 DISAGREE = "the steps disagree on the answer"
 LEAKS = "the question gives the answer away"
@@ -31,6 +33,8 @@ _ABOVE = re.compile(
     r"\b(?:all|none|both|neither|any|two) of (?:the )?(?:above|these|those|them)\b"
     r"|\ball (?:the )?above\b|\b(?:both )?[A-E] (?:and|or) [A-E]\b"
 )
+_OWN_WORDS = 0.6  # of the right choice, the share that the notes must have
+_NOT = frozenset({"no", "not", "never", "without", "none", "denied", "denies", "negative"})
 _SHARE_LONGEST = 0.2  # of five choices each is the longest as often
 
 
@@ -58,14 +62,24 @@ def options_fault(options: Options, draft: Draft, all_notes: str) -> str | None:
     if any(_ABOVE.search(text) for text in texts):
         return OF_THE_ABOVE
     right = options.choices[options.correct]
+    if any(_nested(right, text) for key, text in options.choices.items() if key != options.correct):
+        return NESTED
     if not numbers(right) <= numbers(all_notes):
         return STRANGE_NUMBER
+    if share_in(right, content(all_notes)) < _OWN_WORDS:
+        return STRANGE_ANSWER
     nearest = {letter: closeness(draft.answer, text) for letter, text in options.choices.items()}
     if nearest[options.correct] < max(nearest.values()) or not nearest[options.correct]:
         return DISAGREE
     if (words := content(right)) and words <= content(draft.question):
         return LEAKS
     return None
+
+
+def _nested(right: str, other: str) -> bool:
+    """Has one all words of the other, but for a word that turns it round?"""
+    a, b = set(plain(right).split()), set(plain(other).split())
+    return (a <= b or b <= a) and not (a ^ b) & _NOT
 
 
 def plain(text: str) -> str:

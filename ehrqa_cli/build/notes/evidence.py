@@ -16,10 +16,12 @@ _LEAST = 3  # words of a quotation, or of a part of one
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
 _WORD = re.compile(r"\d+(?:[.,/]\d+)*|[^\W\d_]+")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")  # of a note, as the paper's prompt asks for it
 _STEM = 5
 _MARKS = ' \t\n"“”*'
 # Of a quotation that is retold: words that say something, those that a line must add, and the share
 # of them that the lines must have.
+_FRAME = "the discharge summary's note states mentions charted that the patient mr mrs according"
 _RETOLD, _ADDS, _COVERED = 4, 2, 0.75
 
 
@@ -79,7 +81,7 @@ def by_words(quoted: str, notes: Sequence[Note]) -> tuple[Place, ...]:
     """The lines of the notes that a quotation retells: at most three, which together have at least
     three quarters of its words that say something, and all of its numbers. Empty where there are
     none; models often retell where they should copy."""
-    wanted = content(quoted)
+    wanted = content(_DATE.sub(" ", quoted)) - content(_FRAME)
     left = set(wanted)
     if len(wanted) < _RETOLD:
         return ()
@@ -128,3 +130,9 @@ def _lines(note: Note, place: Place) -> list[Place]:
 def stands_in(text: str, words: Collection[str]) -> bool:
     """Do all words of ``text`` that say something stand among ``words``?"""
     return content(text) <= frozenset(words)
+
+
+def share_in(text: str, words: Collection[str]) -> float:
+    """The share of them that does; 1 where none says anything ("yes")."""
+    own = content(text)
+    return len(own & frozenset(words)) / len(own) if own else 1.0

@@ -59,6 +59,12 @@ class Review:
         if writable:
             self._open(kept)
 
+    def __enter__(self) -> Review:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @property
     def decisions(self) -> dict[str, Decision]:
         """The last decision on each item, by its id."""
@@ -174,6 +180,7 @@ class Review:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self.close()
             raise BuildError(
                 f"{self.reviewer} is reviewing this set in another window",
                 "go on there, or give another --reviewer",
@@ -182,11 +189,14 @@ class Review:
     def _append(self, line: Plain) -> None:
         if self._file is None:
             raise BuildError("this review is only read", "open it for writing")
+        end = os.fstat(self._file.fileno()).st_size
         try:
             text = json.dumps(line, ensure_ascii=False) + "\n"
             self._file.write(text.encode("utf-8", "surrogatepass"))
             os.fsync(self._file.fileno())
         except OSError as error:
+            with suppress(OSError):  # what was not taken must not be found later
+                self._file.truncate(end)
             raise writing(self._path, error) from None
 
     def _took(self, item: str, seconds: float) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +167,8 @@ def checked(content: Content, item: Item, notes: Sequence[Note]) -> Content:
     if content.answer is None and content.evidence:
         raise BuildError("an item without an answer has no evidence", "take the evidence away")
     pieces = []
-    for _, text in content.evidence:
-        place = find_whole(text, notes)
+    for named, text in content.evidence:
+        place = find_whole(text, sorted(notes, key=lambda n: n.note_id != named))
         if place is None:
             shown = " ".join(text.split())[:40]
             raise BuildError(f"this is not in the notes: {shown!r}", "copy it word for word")
@@ -199,8 +199,6 @@ def _item(raw: Plain, split: str, path: Path) -> Item:
 
 
 def _with_stratum(item: Item, notes: Sequence[Note]) -> Item:
-    from dataclasses import replace
-
     level = item.raw.get("level") or stratum_of(notes)[0].partition(",")[0]
     plural = "s" * (len(notes) != 1)
     return replace(item, stratum=f"level {level}, {len(notes)} note{plural}")

@@ -214,6 +214,11 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
             checks.OF_THE_ABOVE,
             reply_with(two=lambda s: s.replace("A: ", "A: all of the above or ")),
         ),
+        (
+            checks.NESTED,
+            reply_with(two=lambda s: re.sub(r"A: \w+ (.*E: (\w+))", r"A: old \2 \1", s)),
+        ),
+        (checks.STRANGE_ANSWER, reply_with(two=lambda s: s.replace("E: ", "E: green cheese and "))),
         (checks.DISAGREE, reply_with(two=lambda s: s.replace("Answer: E", "Answer: A"))),
         (checks.LEAKS, reply_with(one=lambda s: _told(s))),
         (checks.UNFOUND, reply_with(letter=lambda s: " F")),

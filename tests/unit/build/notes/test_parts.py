@@ -6,8 +6,8 @@ import pytest
 
 from ehrqa_cli.build.notes import checks
 from ehrqa_cli.build.notes.donors import unanswerable
-from ehrqa_cli.build.notes.evidence import LONGEST, content, locate, numbers
-from ehrqa_cli.build.notes.parse import read_draft, read_options
+from ehrqa_cli.build.notes.evidence import LONGEST, by_words, content, locate, numbers
+from ehrqa_cli.build.notes.parse import Draft, Options, read_draft, read_options
 from ehrqa_cli.build.notes.prompts import MAKE_QUESTION, TOPICS, choices_prompt, question_prompt
 from ehrqa_cli.build.notes.sample import STRATA, draw, next_stratum
 from ehrqa_cli.contracts.notes import Note
@@ -63,6 +63,31 @@ def test_evidence_is_what_stands_in_the_note() -> None:
     long = locate(NOTE.text, [NOTE], "What was the dose of Zosyn?")
     assert long and all(len(p.text) <= LONGEST for p in long)
     assert any("Zosyn" in p.text for p in long) and not any("well" in p.text for p in long)
+
+
+def test_evidence_that_is_retold_is_the_lines_that_say_it() -> None:
+    note = Note("n", 1, "Chart date: 2008-08-02\nHe complained of chest pain when he eats.\n"
+                "He had reflux symptoms again.\nHe was given 40 mg.")  # fmt: skip
+    told = "As per the note charted on 2008-08-02, the patient complained of chest pain when he ate"
+    both = f"{told} and of reflux symptoms again."
+    assert [p.text for p in by_words(both, [note])] == [
+        "He complained of chest pain when he eats.", "He had reflux symptoms again."
+    ]  # fmt: skip
+    for place in by_words(both, [note]):
+        assert note.text[place.start : place.end] == place.text
+    assert by_words(f"{told}, 80 mg daily given.", [note]) == ()  # another number
+    assert by_words("He was discharged home with nursing and physical therapy.", [note]) == ()
+
+
+def test_choices_that_contain_the_right_one() -> None:
+    def fault(*others: str) -> str | None:
+        texts = dict(zip("ABCDE", ("chest pain", *others), strict=True))
+        draft = Draft("What was it?", "chest pain", "x")
+        return checks.options_fault(Options(texts, "A"), draft, "chest pain fever cough")
+
+    assert fault("fever", "cough", "gout", "chest pain and fever") == checks.NESTED
+    assert fault("fever", "cough", "gout", "no chest pain") is None
+    assert fault("fever", "cough", "gout", "Chest  pain.") == checks.ALIKE
 
 
 def test_words_and_numbers() -> None:
