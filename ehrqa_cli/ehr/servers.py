@@ -71,13 +71,13 @@ def check(address: str) -> None:
     """Raise UsageError for an address that holds a password: command lines, settings and logs can
     be read by others. The message does not repeat it."""
     try:
-        secret = urlsplit(address).password is not None or _SECRET.search(unquote(address))
-        # One with a / or ? in it that was not written as %2F or %3F ends the host too early.
-        before, at, _ = address.partition("//")[2].rpartition("@")
-        secret = secret or (at and ":" in before)
+        secret = urlsplit(address).password is not None
     except ValueError:
         raise UsageError("the database's address cannot be read", "check --db") from None
-    if secret:
+    # One with a / or ? in it that was not written as %2F or %3F ends the host too early.
+    before, at, _ = address.partition("//")[2].rpartition("@")
+    secret = secret or bool(at and ":" in before)
+    if secret or _SECRET.search(unquote(address)):
         raise UsageError(
             "the database's address has a password in it, which others could read",
             "leave it out, and give it in a password file (~/.pgpass) or in PGPASSWORD",
