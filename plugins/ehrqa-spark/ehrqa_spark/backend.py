@@ -33,7 +33,9 @@ class SparkDatabase(Database):
         self._engine: Engine | None = None
         self._session: Any = None
         try:
-            self._spark = self._attached()[0].version()
+            with engines.using() as engine:
+                self._attached(engine)
+                self._spark = engine.version()
         except DatabaseError:
             raise
         except Exception as error:
@@ -109,13 +111,12 @@ class SparkDatabase(Database):
         cut = tuple(rows[: limits.rows])
         return Result(columns, cut, len(rows) > limits.rows, elapsed)
 
-    def _attached(self) -> tuple[Engine, Any]:
-        """The engine that runs, and our session in it."""
-        engine = engines.current()
+    def _attached(self, engine: Engine) -> Any:
+        """Our session in ``engine``, begun anew where it is another than the last time."""
         if engine is not self._engine or self._session is None:
-            session = self._source.session(engine)
-            self._engine, self._session = engine, session
-        return self._engine, self._session
+            self._session = self._source.session(engine)
+            self._engine = engine
+        return self._session
 
     def _read_meta(self) -> dict[str, str]:
         if META not in self._source.tables:

@@ -50,7 +50,7 @@ class Engine:
         self.where = where
         self._folder = folder
         self._log = log
-        self._busy = 0
+        self.busy = 0  # queries that run in it
         self._suspect = False
         self._gateway = self._launched()
         self._process: subprocess.Popen[bytes] | None = self._gateway.proc
@@ -110,17 +110,9 @@ class Engine:
         """Spark's."""
         return str(self._context.version())
 
-    @contextmanager
-    def group(self, name: str) -> Iterator[None]:
-        """What this thread runs within can be cancelled by ``name``."""
-        with _lock:
-            self._busy += 1
-        try:
-            self._context.setJobGroup(name, "ehrqa", True)
-            yield
-        finally:
-            with _lock:
-                self._busy -= 1
+    def group(self, name: str) -> None:
+        """What this thread runs from now on can be cancelled by ``name``."""
+        self._context.setJobGroup(name, "ehrqa", True)
 
     def cancel(self, name: str) -> None:
         """End what runs, or will, under ``name``."""
@@ -132,7 +124,7 @@ class Engine:
         """After a cancel: end the process if a task of it goes on, as loops in it can, for it would
         take a core for good. On a cluster Spark itself ends the task's executor."""
         with _lock:
-            if not self._suspect or self._busy or not settings.in_one_process(self.where):
+            if not self._suspect or self.busy or not settings.in_one_process(self.where):
                 return
             deadline = time.monotonic() + _SETTLE
             with suppress(Exception):
@@ -189,6 +181,9 @@ class Engine:
                 raise self._cannot(error, gone=True) from error
 
     def _begun(self) -> Any:
+        # If this program is killed, the process takes its folder away by itself.
+        folder = self.jvm.java.io.File(str(self._folder))
+        self.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(folder)
         conf = self.jvm.org.apache.spark.SparkConf()
         for name, value in settings.fixed(self.where, self._folder).items():
             conf.set(name, value)
@@ -256,6 +251,19 @@ def current() -> Engine:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
         return _current
+
+
+@contextmanager
+def using() -> Iterator[Engine]:
+    """The engine that runs, as ``current``; nobody ends it for what went before meanwhile."""
+    with _lock:
+        engine = current()
+        engine.busy += 1
+    try:
+        yield engine
+    finally:
+        with _lock:
+            engine.busy -= 1
 
 
 def stop() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, LimitExceeded
 from ehrqa_cli.contracts.types import Limits, Row
+from ehrqa_spark import engine as engines
 from ehrqa_spark import guard, settings, told, values
 from ehrqa_spark.engine import Engine
 
@@ -28,10 +29,10 @@ class Running:
         self,
         sql: str,
         limits: Limits,
-        attach: Callable[[], tuple[Engine, Any]],
+        attach: Callable[[Engine], Any],
         tables: list[str],
     ) -> None:
-        """``attach`` gives the engine and the session, and may start them."""
+        """``attach`` gives the session, and may begin it."""
         self._sql, self._limits = sql, limits
         self._attach, self._tables = attach, tables
         self._group = f"ehrqa-{next(_numbers)}"
@@ -86,9 +87,11 @@ class Running:
 
     def _run(self) -> None:
         try:
-            engine, session = self._attach()
-            with engine.group(self._group):
-                self._engine, self._started = engine, time.monotonic()
+            with engines.using() as engine:
+                self._engine = engine
+                session = self._attach(engine)
+                engine.group(self._group)
+                self._started = time.monotonic()
                 if self._stopping is None:
                     self._found = self._collected(engine, session)
         except BaseException as error:  # whoever waits gets it
