@@ -40,6 +40,7 @@ _TIME = f"^{_DAY}(?:[ T]{_CLOCK})?$"
 _FORMATS = {
     "Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS", "f": "SS.MS", "j": "DDD",
 }  # fmt: skip
+_SIGNS = re.compile("[-:/., ]+")
 _DIRECTIVE = re.compile(r"%(.)|([^%]+)", re.S)
 _TYPES = {
     Kind.INTEGER: "BIGINT",
@@ -230,7 +231,9 @@ def _regular(pattern: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    """Words that TO_CHAR leaves alone."""
+    """Words that TO_CHAR leaves alone: in quotes, where it could take them for something."""
+    if _SIGNS.fullmatch(words):
+        return words
     return '"' + words.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
