@@ -170,9 +170,9 @@ def is_essential(table: Table, column: str) -> bool:
 def _part(part: Part, held: Mapping[str, frozenset[str]]) -> tuple[Part | None, dict[str, str]]:
     """The part with the columns that the database has, and what the others lack; None where the
     part as such lacks something ("")."""
-    for name in _tables_of(part):
-        if name not in held:
-            return None, {"": f"there is no table {name}"}
+    unknown = [name for name in _tables_of(part) if name not in held]
+    if unknown:
+        return None, {"": f"there is no table {', '.join(unknown)}"}
     qualified, every = _visible(part, held)
     for sql in (part.source, part.where):
         lost = _lost(f"SELECT 1 FROM {sql}" if sql is part.source else f"SELECT {sql or 1}", every)
