@@ -48,7 +48,7 @@ class PostgresDatabase(Database):
         self._session: Session | None = None
         self._catalog = Catalog({})
         self._guard = Guard(())
-        self._fingerprint: str | None = None
+        self._marked: tuple[list[Row], str] | None = None  # the fingerprint, and of what state
         self._server = ""
         self._connected()
 
@@ -104,16 +104,19 @@ class PostgresDatabase(Database):
         self._cancelled = True
 
     def fingerprint(self) -> str:
-        """``postgres:`` and 16 hex digits, of what the server tells of its tables' rows."""
-        if self._fingerprint is None:
-            with self._lock:
-                session = self._connected()
-                try:
-                    told = catalog.fingerprint(session, self._catalog)
-                except psycopg.Error as error:
-                    raise errors.explained(error, lost=session.closed) from None
-            self._fingerprint = f"postgres:{told}"
-        return self._fingerprint
+        """``postgres:`` and 16 hex digits, of what the server tells of its tables' rows.
+
+        A server's rows may change while it is open, so it is asked each time. Raises DatabaseError.
+        """
+        with self._lock:
+            session = self._connected()
+            try:
+                known = catalog.state(session, self._catalog)
+                if self._marked is None or self._marked[0] != known:
+                    self._marked = known, catalog.fingerprint(session, self._catalog, known)
+            except psycopg.Error as error:
+                raise errors.explained(error, lost=session.closed) from None
+            return f"postgres:{self._marked[1]}"
 
     def default_as_of(self) -> str | None:
         """``as_of`` of ``ehrqa_meta``, if it has one."""

@@ -357,6 +357,18 @@ def test_fingerprint_changes_with_the_data(server: PrivateServer, made: Made, ch
     assert mark() != first
 
 
+def test_fingerprint_follows_rows_that_change_while_it_is_open(
+    server: PrivateServer, made: Made
+) -> None:
+    address = made(TABLE)
+    opened = PostgresDatabase.open(address)
+    first = opened.fingerprint()
+    with owner(server, address) as session:
+        session.execute("INSERT INTO e SELECT * FROM e")
+    assert opened.fingerprint() != first
+    opened.close()
+
+
 def test_fingerprint_is_the_same_after_housekeeping(server: PrivateServer, made: Made) -> None:
     address = made(TABLE)
     opened = PostgresDatabase.open(address)
