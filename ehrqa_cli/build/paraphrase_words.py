@@ -16,7 +16,7 @@ from ehrqa_cli.build.slots import canonical
 SLOT = re.compile(r"\$?[\[{][a-z_0-9]+[\]}]")
 _STAND_INS = {
     "p": "4711", "study_id": "50312", "study_id2": "50787",
-    "tg": "in 2019", "tg2": "in 2021", "ex": "second", "ex2": "third", "tw": "within 2 months",
+    "tg": "in 2019", "tg2": "in 2021", "ex": "second", "ex2": "third", "tw": "within two months",
     "object": "left lung", "object_2": "spine", "attribute": "pneumonia",
     "attribute_2": "atelectasis", "category": "diseases", "category_2": "devices",
     "dx": "hypertension", "dx2": "anemia", "proc": "hip replacement", "proc2": "tracheostomy",
@@ -24,7 +24,7 @@ _STAND_INS = {
     "lab_value": "141", "vital": "heart rate", "vital_value": "97", "aged": "40-49", "per": "days",
     "unit": "monthly", "agg": "average", "intake": "dextrose", "gender": "female",
     "specimen": "urine", "mtest": "mrsa screen", "output": "gastric tube", "n_times": "two times",
-    "surv": "1 year", "careunit": "neurology", "route": "oral", "sort": "maximum",
+    "surv": "1 year", "careunit": "neurology", "route": "oral", "sort": "highest",
     "abbrev": "CABG", "admloc": "emergency room", "viewpos": "AP", "cmp": "less",
 }  # fmt: skip
 _NEW = "newly detected"  # of images: ${comparison} is no comparison of values

@@ -170,7 +170,8 @@ def _unfit(patient: Patient, options: Options, frame: Frame) -> str:
     if any(not low <= v.age <= high for v in patient.visits):
         return f"aged under {low} or over {high} at a visit"
     if len(patient.studies) < options.studies:
-        return f"with fewer than {options.studies} studies"
+        few = f"with fewer than {options.studies} X-ray studies"
+        return few if options.studies > 1 else "without an X-ray study"
     if not (frame.shifts(patient, False) or frame.shifts(patient, True)):
         return "without a shift that puts a visit and the first study into the frame"
     return ""
