@@ -131,7 +131,7 @@ class ReviewApp(App[int]):
         else:
             self._decide(Decision(item.id, kind))
 
-    def action_edit(self) -> None:
+    async def action_edit(self) -> None:
         """Open the form, with what was typed before if that was not kept."""
         item = self._item
         fields = to_fields(self._content)
@@ -139,8 +139,7 @@ class ReviewApp(App[int]):
         typed = {name: str(draft.get(name, value)) for name, value in fields.items()}
         self._editing = True
         self.screen.add_class("-editing")
-        form = self.query_one(EditPane)
-        form.fill(typed, fields)
+        await self.query_one(EditPane).fill(typed, fields)
         self.query_one(ContentSwitcher).current = "edit"
         self.refresh_bindings()
         self._tell("your draft of before" if draft else "")
@@ -166,11 +165,11 @@ class ReviewApp(App[int]):
         kept = self._item.id in self.review.drafts()
         self._tell("kept as a draft: e goes on with it" if kept else "")
 
-    def action_restart(self) -> None:
+    async def action_restart(self) -> None:
         """Begin the edit again."""
         self._forget(self._item.id)
         fields = to_fields(self._content)
-        self.query_one(EditPane).fill(fields, fields)
+        await self.query_one(EditPane).fill(fields, fields)
         self._tell("as it was")
         self.call_after_refresh(self._focus_form)
 

@@ -90,13 +90,13 @@ class EditPane(VerticalScroll):
         self._shown: dict[str, str] = {}
         self._raw: dict[str, str] = {}
 
-    def fill(self, fields: Mapping[str, str], original: Mapping[str, str]) -> None:
+    async def fill(self, fields: Mapping[str, str], original: Mapping[str, str]) -> None:
         """Put the ``fields`` into a new form; ``original`` are those of the item, whose control
         characters are shown as escapes and kept where nothing is typed over them."""
         self._raw = dict(original)
         self._shown = {name: safe(value) for name, value in original.items()}
-        self.remove_children()
-        self.mount_all(self._form(fields))
+        await self.remove_children()
+        await self.mount_all(self._form(fields))
 
     def _form(self, fields: Mapping[str, str]) -> list[Static | TextArea | Horizontal]:
         out: list[Static | TextArea | Horizontal] = []
