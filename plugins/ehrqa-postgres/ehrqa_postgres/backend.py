@@ -109,13 +109,16 @@ class PostgresDatabase(Database):
         A server's rows may change while it is open, so it is asked each time. Raises DatabaseError.
         """
         with self._lock:
-            session = self._connected()
             try:
+                session = self._begun()
                 known = catalog.state(session, self._catalog)
                 if self._marked is None or self._marked[0] != known:
                     self._marked = known, catalog.fingerprint(session, self._catalog, known)
+                session.execute("ROLLBACK")
             except psycopg.Error as error:
-                raise errors.explained(error, lost=session.closed) from None
+                lost = self._session is None or self._session.closed
+                self._drop()
+                raise errors.explained(error, lost=lost) from None
             return f"postgres:{self._marked[1]}"
 
     def default_as_of(self) -> str | None:

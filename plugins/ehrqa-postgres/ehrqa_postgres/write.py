@@ -94,9 +94,11 @@ def _written(session: Writer, table: LoadTable, replace: bool) -> int:
         raise ImportFailed(
             f"{table.name}: {first_line(error)} ({where[:120]})", "is the value what it should be?"
         ) from None
-    except errors.IntegrityError as error:
+    except errors.UniqueViolation as error:
         told = error.diag.message_detail or first_line(error)
-        raise ImportFailed(f"{table.name}: {told[:200]}", "a row may stand twice") from None
+        raise ImportFailed(f"{table.name}: {told[:200]}", "a row stands twice") from None
+    except errors.IntegrityError as error:  # its detail is the row, which is a patient's
+        raise ImportFailed(f"{table.name}: {first_line(error)}", "fill the value in") from None
     return count
 
 
