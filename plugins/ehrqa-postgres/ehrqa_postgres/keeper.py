@@ -28,6 +28,7 @@ def main(folder: Path, programs: Path, port: int, user: str) -> int:
     server: subprocess.Popen[bytes] | None = None
     try:
         as_user = _as_user(folder, user)
+        programs = _in_reach(programs, folder) if as_user.get("user") else programs
         with log.open("ab") as out:
             made = subprocess.run(
                 [programs / "initdb", "-D", folder / "data", "-U", "ehrqa", "-A", "scram-sha-256",
@@ -67,6 +68,15 @@ def _as_user(folder: Path, user: str) -> dict[str, Any]:
     for path in (data, folder / "password"):
         os.chown(path, found.pw_uid, found.pw_gid)
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": [], "cwd": "/"}
+
+
+def _in_reach(programs: Path, folder: Path) -> Path:
+    """The programs themselves, or a copy where another user could not enter a folder above them:
+    a checkout under /root, say."""
+    if all(parent.stat().st_mode & 0o001 for parent in programs.resolve().parents):
+        return programs
+    shutil.copytree(programs.parent, folder / "postgresql", symlinks=True)
+    return folder / "postgresql" / programs.name
 
 
 def _ready(server: subprocess.Popen[bytes], status: Path) -> bool:
