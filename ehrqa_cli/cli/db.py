@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli import output
+from ehrqa_cli.cli.db_demo import demo
 from ehrqa_cli.cli.db_import import import_command
 from ehrqa_cli.cli.db_map import map_command
 from ehrqa_cli.cli.options import (
-    FILE,
     TARGET,
     as_path,
     database_path,
@@ -37,34 +37,9 @@ def db() -> None:
     """
 
 
+db.add_command(demo)
 db.add_command(import_command)
 db.add_command(map_command)
-
-
-@db.command()
-@click.option("--out", type=FILE, required=True, metavar="FILE", help="The database to make.")
-@click.option("--seed", default=7, show_default=True, help="The same seed, the same EHR.")
-@click.option(
-    "--patients",
-    type=click.IntRange(1, 100_000),
-    default=300,
-    show_default=True,
-    help="How many patients.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-def demo(out: Path, seed: int, patients: int, force: bool) -> int:
-    """Build the demo EHR: synthetic patients, admissions, events and costs.
-
-    \b
-    Examples:
-      ehrqa db demo --out demo.sqlite
-      ehrqa db demo --out big.sqlite --patients 5000 --seed 1
-    """
-    from ehrqa_cli.ehr.demo import build_demo
-
-    build_demo(out, seed=seed, patients=patients, force=force)
-    diagnostics.note(f"{out}: {patients:,} synthetic patients from seed {seed}")
-    return 0
 
 
 @db.command()

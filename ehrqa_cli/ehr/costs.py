@@ -22,6 +22,8 @@ _PRICED: tuple[tuple[str, str, str, float, float], ...] = (
     ("prescriptions", "drug", "starttime", 12.0, 1.2),
 )
 _LEAST = 0.5
+# Of each table with prices: what names the kind of event, and its time.
+PRICED = {table: (name, when) for table, name, when, _, _ in _PRICED}
 
 
 def price(seed: int, table: str, name: object) -> float:

@@ -50,7 +50,7 @@ def build_demo(out: Path, seed: int = 7, patients: int = 300, force: bool = Fals
     with bulk.new_database(out, force) as connection:
         for table in TABLES:
             connection.execute(table.ddl())
-        for name, rows in _dictionaries(words).items():
+        for name, rows in dictionaries(words).items():
             bulk.insert(connection, BY_NAME[name], rows)
         _write_people(connection, who)
         for name, make in _DRAWN.items():
@@ -80,7 +80,8 @@ def _events(
             yield from make(dice, words, person, visit)
 
 
-def _dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
+def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
+    """The rows of the tables that name codes, without ``row_id``."""
     items: list[Row] = [(v.itemid, v.label, v.short, "chartevents") for v in words.vitals]
     items += [(f.itemid, f.label, f.short, "inputevents") for f in words.intake]
     items += [(f.itemid, f.label, f.short, "outputevents") for f in words.output]

@@ -113,7 +113,7 @@ class Joined(Spliced):
         )
 
     def _first_rows(self, sql: str) -> tuple[Row, ...]:
-        return self.run(sql, FEW + 1).rows
+        return self.run(sql, FEW + _SHOWN).rows
 
     def _asked(self, needed: plan.Needed) -> _Asked:
         first = needed.studies
@@ -121,7 +121,7 @@ class Joined(Spliced):
             return _Asked(first, len(first), "")
         sql = f"WITH needed(study) AS ( {needed.sql} )"
         counted = self.run(f"{sql} SELECT COUNT( study ) FROM needed", 1).rows[0][0]
-        return _Asked(first[:FEW], int(counted or 0), sql)
+        return _Asked(first, int(counted or 0), sql)
 
     def _missing(self, asked: _Asked) -> list[int]:
         """The studies without an image."""

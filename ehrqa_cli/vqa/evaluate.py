@@ -65,7 +65,7 @@ def _binary(program: Program, matrix: Matrix) -> Named:
     values, known = matrix.column_of(_FIELDS[program.ask])
     limits = matrix.thresholds
     yes = (values >= (limits.view if program.ask == VIEW else limits.sex)) & known
-    second = Truth(yes, yes | ~known, values)
+    second = Truth(yes, yes | ~known, values.astype(np.float32))
     first, other = NAMES_OF[program.ask]
     return {first: ~second, other: second}
 

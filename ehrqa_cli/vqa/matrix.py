@@ -203,9 +203,11 @@ class Matrix:
                 maybe = maybe | self._open(cell)
         return Truth(yes, maybe, p)
 
-    def column_of(self, name: str) -> tuple[Floats, Bools]:
-        """``pa``, ``female``, ``heart`` or ``mediastinum`` of each study, and where it is known."""
+    def column_of(self, name: str) -> tuple[npt.NDArray[np.float64], Bools]:
+        """``pa``, ``female``, ``heart`` or ``mediastinum`` of each study, and where it is known.
+
+        As precise as they were given, so that tables of them are compared to the same end."""
         found = [getattr(graph, name) for graph in self._graphs]
         known = np.asarray([value is not None for value in found], dtype=np.bool_)
-        values = np.asarray([0.0 if v is None else v for v in found], dtype=np.float32)
+        values = np.asarray([0.0 if v is None else v for v in found], dtype=np.float64)
         return values, known

@@ -105,17 +105,12 @@ def _study(graph: SceneGraph) -> Row:
     return (
         graph.study_id,
         graph.image or None,
-        _rounded(graph.pa) if good else None,
-        _rounded(graph.female) if good else None,
+        graph.pa if good else None,
+        graph.female if good else None,
         graph.heart if good else None,
         graph.mediastinum if good else None,
         graph.problem or None,
     )
-
-
-def _rounded(p: float | None) -> float | None:
-    """As the readers of graphs hold probabilities: with 32 bits."""
-    return None if p is None else float(np.float32(p))
 
 
 def _json(value: object) -> str:

@@ -22,6 +22,7 @@ from ehrqa_cli.vqa.thresholds import VqaThresholds
 STUDIES, RELATIONS = "cxr_studies", "cxr_relations"
 SEEN = f"SELECT study_id FROM {STUDIES} WHERE problem IS NULL"
 _NEVER, _ALWAYS = "1 = 0", "1 = 1"
+_NO_NAME = ", '' AS value"
 _UNSAID = "r.probability IS NULL"
 # A relation of a study: its row, named r; s is the study's own.
 _ROW = f"SELECT 1 FROM {RELATIONS} AS r WHERE r.study_id = s.study_id AND"
@@ -146,7 +147,7 @@ class Writer:
     def _column(self, program: Program) -> tuple[str, float]:
         view = program.ask == VIEW
         limit = self._limits.view if view else self._limits.sex
-        return ("pa" if view else "female"), float(np.float32(limit))
+        return ("pa" if view else "female"), limit
 
     def _width(self, program: Program) -> _Truth:
         column = "s.ctr" if program.ask == HEART else "s.mtr"
@@ -208,7 +209,7 @@ class Writer:
             for relation in sorted(found)
         ]
         if not cells:
-            return self._of_studies(_NEVER, ", '' AS value")
+            return self._of_studies(_NEVER, _NO_NAME)
         listed = f"VALUES {', '.join(cells)}"
         names = f"SELECT column1 AS relation, column2 AS value, column3 AS least FROM ( {listed} )"
         narrowed = f" AND r.study_id IN ( {self._ids} )" if self._ids else ""
@@ -220,6 +221,8 @@ class Writer:
 
     def _every(self, names: Sequence[str]) -> str:
         """Every study with every one of ``names``."""
+        if not names:
+            return self._of_studies(_NEVER, _NO_NAME)
         values = ", ".join(f"({quote(name)})" for name in names)
         where = f"s.problem IS NULL{self._narrowed()}"
         return (
