@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ def build_folder(
     size: Size,
     *,
     more: More | None = None,
-    whole: Mapping[str, list[tuple[object, ...]]] | None = None,
+    whole: Mapping[str, Sequence[Sequence[object]]] | None = None,
     progress: Progress = lambda _done, _of: None,
 ) -> None:
     """Write the demo EHR to the folder ``out``; take up one that was begun with the same size.
@@ -202,7 +202,7 @@ def _finish(
     connection: duckdb.DuckDBPyConnection,
     out: Path,
     size: Size,
-    whole: Mapping[str, list[tuple[object, ...]]],
+    whole: Mapping[str, Sequence[Sequence[object]]],
 ) -> None:
     """The dictionaries, and last of all ``ehrqa_meta``: then the folder is complete."""
     for name, rows in {**dictionaries(vocabulary()), **whole}.items():
