@@ -58,11 +58,12 @@ class Engine:
         try:
             self._session = self._begun()
             self._context = self._session.sparkContext()
-        except BaseException as error:
-            gone = not self.alive
+        except Exception as error:
+            why = self._cannot(error, self.gone())
             self.end()
-            if isinstance(error, Exception):
-                raise self._cannot(error, gone) from error
+            raise why from error
+        except BaseException:
+            self.end()
             raise
 
     @property
