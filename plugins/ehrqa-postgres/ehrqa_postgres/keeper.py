@@ -75,8 +75,14 @@ def _in_reach(programs: Path, folder: Path) -> Path:
     a checkout under /root, say."""
     if all(parent.stat().st_mode & 0o001 for parent in programs.resolve().parents):
         return programs
-    shutil.copytree(programs.parent, folder / "postgresql", symlinks=True)
-    return folder / "postgresql" / programs.name
+    installed = programs.resolve().parent
+    package = installed.parent
+    made = folder / package.name / installed.name
+    shutil.copytree(installed, made, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")  # where a wheel keeps them
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    return made / programs.name
 
 
 def _ready(server: subprocess.Popen[bytes], status: Path) -> bool:
