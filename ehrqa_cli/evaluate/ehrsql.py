@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
-from ehrqa_cli.contracts.plugins import Text2Sql
+from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
+from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.ehr.mapped import Mapped
 from ehrqa_cli.ehr.open import now_in, open_as_it_is
@@ -90,8 +90,9 @@ class EhrSqlRun:
                     mode=self.mode,
                 )
             )
-            judge = self._judge(stack, session, new, asks)
-            check_tables(items, judge.database, str(self.db))
+            there = self._there(stack, session, asks)
+            check_tables(items, there, str(self.db))
+            judge = self._judge(there, session, new, asks)
             predict, predictor = self._predictor(stack, session, items, judge)
             header = self._header(dataset, judge, predictor, session.versions)
             records = self._records(items, header, predict)
@@ -100,15 +101,25 @@ class EhrSqlRun:
             _write(self.out, report, records)
         return report
 
-    def _judge(self, stack: ExitStack, session: Session, new: frozenset[str], asks: bool) -> Judge:
-        """Over the database as it is: the gold queries are written for its own tables."""
+    def _there(self, stack: ExitStack, session: Session, asks: bool) -> Database:
+        """The database as it is: the gold queries are written for its own tables."""
         if asks and not isinstance(session.database, Mapped):
-            return Judge(session.database, session.as_of, new)
-        there = stack.enter_context(closing(open_as_it_is(self.db)))
+            return session.database
+        return stack.enter_context(closing(open_as_it_is(self.db)))
+
+    def _judge(self, there: Database, session: Session, new: frozenset[str], asks: bool) -> Judge:
         if asks:
             return Judge(there, session.as_of, new, session.database)
         # What is not asked need be no EHR that this program can read.
-        return Judge(there, check_time(self.as_of) if self.as_of else now_in(there), new)
+        if self.as_of is not None:
+            return Judge(there, check_time(self.as_of), new)
+        try:
+            return Judge(there, now_in(there), new)
+        except DatabaseError as error:
+            raise EvaluationError(
+                f"{self.db} does not tell when it ends ({error.message})",
+                "say what now means with --as-of TIME",
+            ) from None
 
     def _predictor(
         self, stack: ExitStack, session: Session, items: Sequence[Item], judge: Judge

@@ -29,6 +29,11 @@ def read_notes(data: Path, given: Path | None, patients: set[str], ids: set[str]
     """The notes of these patients, and those of these ids, from the file ``given`` or from one of
     ``FILES`` in ``data``. Raises EvaluationError."""
     path = given or find_file(data, FILES, "notes to the questions")
+    if not path.is_file():
+        raise EvaluationError(
+            f"there is no file {path}",
+            "give MIMIC-IV-Note's discharge.csv(.gz), or JSON Lines, with --notes FILE",
+        )
     kept: dict[str, Note] = {}
     lines = path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     try:
