@@ -69,8 +69,8 @@ def options_fault(options: Options, draft: Draft, all_notes: str) -> str | None:
     if share_in(right, content(all_notes)) < _OWN_WORDS:
         return STRANGE_ANSWER
     nearest = {letter: closeness(draft.answer, text) for letter, text in options.choices.items()}
-    if nearest[options.correct] < max(nearest.values()) or not nearest[options.correct]:
-        return DISAGREE
+    if any(nearest[options.correct] <= near for k, near in nearest.items() if k != options.correct):
+        return DISAGREE  # also where the first answer fits several choices as well
     if (words := content(right)) and words <= content(draft.question):
         return LEAKS
     return None

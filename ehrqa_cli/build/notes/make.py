@@ -28,6 +28,7 @@ Plain = dict[str, Any]
 NONE = "unanswerable: other patient"
 _STEP_1, _STEP_2 = 260, 420  # tokens written at most
 _REASON = "Reason"
+_SURE = 0.5  # the probability of the right choice when the model is asked again
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class NoteItems:
             return checks.LONGEST_RIGHT
         choices, letter = self._lettered(state, options.choices, options.correct)
         reader = _found(self._author.chances(draft.question, choices))
-        if reader[0] != letter:
+        if reader[0] != letter or reader[1] < _SURE:
             return checks.UNFOUND
         blind = _found(self._author.chances_without_notes(draft.question, choices))
         item = self._item(state, topic, draft.question, choices)
