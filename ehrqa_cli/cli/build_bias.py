@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,8 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     from ehrqa_cli.evaluate.abstention.split import write_split
     from ehrqa_cli.evaluate.load import load_ehrsql
 
-    sets = {split: load_ehrsql(out, split) for split in SPLITS}
+    # A split of no patients is not there; one of questions about images alone has no tables'.
+    sets = {split: load_ehrsql(out, split) for split in SPLITS if _asks(out / split)}
     items = [item for found in sets.values() for item in found.items]
     patterns = Patterns((item.question, item.gold is not None) for item in items)
     report: dict[str, Any] = {
@@ -54,10 +56,13 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
             f"cannot write {out / REPORT}: {error.strerror}",
             "make room, then run the same command again: it goes on",
         ) from None
-    both = _together(sets["valid"], sets["test"])
+    strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
+    apart = [found for name, found in sets.items() if name != "train"]
+    if not apart:
+        return {"strongest": strongest, "debiased": {"method": "none", "patterns": 0, "counts": {}}}
+    both = _together(apart)
     split = _split(both.items, seed, settings)
     card = write_split(split, both, out / DEBIASED)
-    strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
     return {
         "strongest": strongest,
         "debiased": {
@@ -68,10 +73,18 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     }
 
 
-def _together(valid: Dataset, test: Dataset) -> Dataset:
-    """Both as one set to divide anew: valid alone has too few unanswerable questions."""
-    text = hashlib.sha256(f"{valid.sha256} {test.sha256}".encode()).hexdigest()
-    return replace(valid, split="valid+test", sha256=text, items=(*valid.items, *test.items))
+def _asks(folder: Path) -> bool:
+    """Does a split in EHRSQL's layout hold a question?"""
+    path = folder / "data.json"
+    return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8"))["data"])
+
+
+def _together(sets: Sequence[Dataset]) -> Dataset:
+    """Valid and test as one set to divide anew: valid alone has too few unanswerable questions."""
+    text = hashlib.sha256(" ".join(found.sha256 for found in sets).encode()).hexdigest()
+    items = tuple(item for found in sets for item in found.items)
+    name = "+".join(found.split for found in sets)
+    return replace(sets[0], split=name, sha256=text, items=items)
 
 
 def _split(items: Sequence[Item], seed: int, settings: str) -> Split:

@@ -15,51 +15,21 @@ import pytest
 from ehrqa_cli.build.sets import layouts
 from ehrqa_cli.build.sets.journal import Journal
 from ehrqa_cli.cli import main
-from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.vqa.ontology import POSSIBLE
+
+from .build_hospital import make_demo, make_labels
 
 SIZE = 90
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo EHR, with a chest X-ray on the second day of each stay."""
-    path = tmp_path_factory.mktemp("demo") / "ehr.sqlite"
-    build_demo(path, seed=3, patients=40)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE IF EXISTS tb_cxr")
-        for table in schema.OPTIONAL_TABLES:
-            if table.name == "tb_cxr":
-                connection.execute(table.ddl())
-        connection.execute(
-            "INSERT INTO tb_cxr SELECT row_id, subject_id, hadm_id, 500000 + row_id, 'i' || row_id,"
-            " datetime(admittime, '+1 day'), 'pa' FROM admissions"
-        )
-    connection.close()
-    return path
+    """The demo EHR with chest X-rays."""
+    return make_demo(tmp_path_factory.mktemp("demo") / "ehr.sqlite")
 
 
 @pytest.fixture(scope="module")
 def labels(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("labels")
-    with sqlite3.connect(demo) as connection:
-        studies = [row[0] for row in connection.execute("SELECT study_id FROM tb_cxr ORDER BY 1")]
-    connection.close()
-    lines = ["study_id\tobject\tattribute\tcategory\tpresent"]
-    about = ["study_id\timage_id\tview\tgender\tctr\tmtr"]
-    for study in studies:
-        for at, (place, name) in enumerate(sorted(POSSIBLE)):
-            here = int((study * 31 + at * 7) % 17 == 0)
-            lines.append(f"{study}\t{place}\t{name}\t{CATEGORY_OF[name]}\t{here}")
-        about.append(
-            f"{study}\ti{study}\t{'AP' if study % 2 else 'PA'}\t"
-            f"{'male' if study % 3 else 'female'}\t0.{45 + study % 10}\t0.{28 + study % 10}"
-        )
-    (folder / "scene_graph.tsv").write_text("\n".join(lines) + "\n")
-    (folder / "studies.tsv").write_text("\n".join(about) + "\n")
-    return folder
+    return make_labels(tmp_path_factory.mktemp("labels"), demo)
 
 
 def digest(folder: Path) -> dict[str, str]:

@@ -179,7 +179,8 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         answers[f"{record['template_index']:02d}"][record["key"]] += 1
         images[record["study_id"]] += 1
     try:
-        for split in SPLITS:
+        there = {record["split"] for record in made(journal)}
+        for split in (name for name in SPLITS if name in there):
             own = (_vqa(r) for r in made(journal) if r["split"] == split)
             write_list(order.out / f"{split}.json", own)
     except OSError as error:
