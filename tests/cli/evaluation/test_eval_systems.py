@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from eval_trees import TREES, ehrsql_2024
 
 from ehrqa_cli.evaluate import systems
+from ehrqa_cli.evaluate.fewshot import Example, FewShot, Written
 
 # What the gold answers score, by the names that each report has: all are to be 100 (or 1).
 GOLD_SCORES: dict[str, Any] = {
@@ -201,3 +202,45 @@ def test_each_can_be_compared_and_drawn(cli: Any, tmp_path: Path, name: str) -> 
     else:
         assert any(d["a"] == 100.0 and d["b"] < 100.0 for d in found["differences"])
         assert found["changes"]
+
+
+@pytest.mark.parametrize("system", ["fewshot-fixed", "fewshot-bm25"])
+@pytest.mark.parametrize("name", ["ehrxqa", "ehrsql-2024"])
+def test_a_model_that_is_shown_examples(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, system: str
+) -> None:
+    """The model is made up: it copies the query of the most similar question."""
+
+    class Copies:
+        opened: ClassVar[list[tuple[str, int]]] = []
+
+        def __init__(self, model: Path, examples: list[Example], **options: Any) -> None:
+            self.opened.append((model.name, len(examples)))
+            assert options["schema"]["patients"] and options["shots"] == 3
+            self.system, self.examples = options["choose"], examples
+
+        def write(self, question: str) -> Written:
+            words = set(question.split())
+            query = max(self.examples, key=lambda e: len(words & set(e.question.split()))).query
+            return Written(None if query == "null" else query, {"read": 0.5, "write": 0.25})
+
+        def provenance(self) -> dict[str, Any]:
+            return {"system": self.system, "sha256": "0"}
+
+        def close(self) -> None:
+            self.opened.append(("closed", 0))
+
+    monkeypatch.setattr(FewShot, "open", Copies)
+    args = TREES[name](tmp_path / "data")
+    out = tmp_path / "out"
+    found = report_of(
+        cli, *args, "--system", system, "--model", "m.gguf", "--shots", 3, "--out", out
+    )
+    # Those without an answer are shown of EHRSQL only; what is measured never is.
+    shown = 4 if name == "ehrsql-2024" else 3
+    assert Copies.opened == [("m.gguf", shown), ("closed", 0)]
+    assert found["header"]["predictor"] == {"system": system, "sha256": "0"}
+    records = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()][1:]
+    assert sum(r["correct"] for r in records) >= 1
+    seconds = json.loads((out / "timings.jsonl").read_text().splitlines()[0])
+    assert (seconds["read"], seconds["write"]) == (0.5, 0.25) and seconds["total"] >= 0.75
