@@ -47,11 +47,12 @@ _OPEN = "or an open re-creation in its own layout"
 BENCHMARKS = (
     Benchmark(
         "ehrsql",
-        "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(10), RS(N), F1",
+        "EHRSQL-2024 (Lee et al., 2024) or EHRSQL (2022): RS(0), RS(5), RS(10), RS(N), F1",
         "Lee et al. 2022, arXiv:2301.07695; Lee et al. 2024, arXiv:2405.06673",
         (
             ("--data", "SPLIT/data.json and label.json (2024), or SPLIT.json (2022)"),
-            ("--db", "the SQLite database that the gold queries are for"),
+            ("--db", "the database that the gold queries are for, MIMIC-III's or eICU's too"),
+            ("--model", "for --system fewshot-fixed or fewshot-bm25: a GGUF file"),
         ),
         _EHRSQL,
     ),
@@ -72,7 +73,14 @@ BENCHMARKS = (
             ("--tables", "tables.json"),
             ("--databases", "optional: DB/DB.sqlite, to measure execution"),
         ),
-        (("Spider", "yale-lily.github.io/spider", "CC BY-SA 4.0; its example: Apache 2.0"),),
+        (
+            ("Spider", "yale-lily.github.io/spider", "CC BY-SA 4.0"),
+            (
+                "the evaluation's example",
+                "github.com/taoyds/spider, evaluation_examples",
+                "Apache 2.0",
+            ),
+        ),
     ),
     Benchmark(
         "mimic-cxr-vqa",
@@ -85,6 +93,11 @@ BENCHMARKS = (
         ),
         (
             ("questions", "physionet.org/content/mimic-ext-mimic-cxr-vqa", _CREDENTIALED),
+            (
+                "what makes their answers",
+                "github.com/baeseongsu/mimic-cxr-vqa",
+                "MIT, as the paper says",
+            ),
             ("images", "physionet.org/content/mimic-cxr-jpg", _CREDENTIALED),
         ),
     ),
@@ -96,9 +109,16 @@ BENCHMARKS = (
             ("--data", f"SPLIT.json, {_OPEN} (questions.jsonl)"),
             ("--db", "the data set's database with tb_cxr"),
             ("--images or --scene-graphs", "the images, or labels in place of them"),
+            ("--model", "for --system fewshot-fixed or fewshot-bm25: a GGUF file"),
+            ("--examples", "for those, where there is no train.json: questions with queries"),
         ),
         (
             ("questions and databases", "physionet.org/content/ehrxqa", _CREDENTIALED),
+            (
+                "what makes their answers",
+                "github.com/baeseongsu/ehrxqa",
+                "MIT, as the paper says",
+            ),
             ("images", "physionet.org/content/mimic-cxr-jpg", _CREDENTIALED),
         ),
     ),
@@ -111,7 +131,11 @@ BENCHMARKS = (
             ("--notes", "MIMIC-IV-Note's discharge.csv.gz, where the notes are not in --data"),
         ),
         (
-            ("questions", "physionet.org/content/ehrnoteqa", _CREDENTIALED),
+            (
+                "questions (and github.com/ji-youn-kim/EHRNoteQA, which puts the notes in)",
+                "physionet.org/content/ehrnoteqa",
+                _CREDENTIALED,
+            ),
             ("notes", "physionet.org/content/mimic-iv-note", _CREDENTIALED),
         ),
     ),
@@ -125,7 +149,12 @@ BENCHMARKS = (
         ),
         (
             (
-                "emrQA, i2b2 and n2c2 notes",
+                "what makes data.json of the notes",
+                "github.com/panushri25/emrQA",
+                "see there",
+            ),
+            (
+                "the i2b2 and n2c2 notes (once www.i2b2.org/NLP/DataSets)",
                 "portal.dbmi.hms.harvard.edu",
                 "n2c2's data use agreement",
             ),
