@@ -136,7 +136,9 @@ def load_set(folder: Path) -> ReviewSet:
         for name in (QUESTIONS, NOTES):
             summed.update(_bytes(place / name))
         for note in map(_note, _lines(place / NOTES)):
-            notes.setdefault(str(note.patient_id), []).append(note)
+            own = notes.setdefault(str(note.patient_id), [])
+            if note not in own:  # two splits may have the same
+                own.append(note)
         items += [_item(raw, split, place / QUESTIONS) for raw in _lines(place / QUESTIONS)]
     for own in notes.values():
         own.sort(key=lambda n: (n.charttime or "", n.note_id))

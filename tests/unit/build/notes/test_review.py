@@ -276,6 +276,25 @@ def test_the_reviewed_set_scores_100_and_does_not_know_the_clock(data, opened, t
         export(data, {"bob": again.decisions}, tmp_path / "one")
 
 
+def test_a_set_with_splits_keeps_them(tmp_path) -> None:
+    whole = write_set(tmp_path / "whole")
+    lines = (whole / "questions.jsonl").read_text().splitlines(keepends=True)
+    for split, own in (("train", lines[:2]), ("test", lines[2:])):
+        (tmp_path / "set" / split).mkdir(parents=True)
+        (tmp_path / "set" / split / "questions.jsonl").write_text("".join(own))
+        notes = (whole / "notes.jsonl").read_bytes()
+        (tmp_path / "set" / split / "notes.jsonl").write_bytes(notes)
+    data = load_set(tmp_path / "set")
+    assert [(i.id, i.split) for i in data.items] == [
+        ("q1", "train"), ("q2", "train"), ("q3", "test"), ("q4", "test")
+    ]  # fmt: skip
+    assert [n.note_id for n in data.notes_of(data.items[0])] == ["7-a", "7-b"]
+    decisions = {key: Decision(key, ACCEPTED) for key in ("q1", "q3")}
+    export(data, {"ann": decisions}, tmp_path / "out")
+    assert [i.id for i in load_noteqa(tmp_path / "out" / "train").items] == ["q1"]
+    assert [i.id for i in load_noteqa(tmp_path / "out" / "test").items] == ["q3"]
+
+
 def test_nothing_kept_is_said(data, tmp_path) -> None:
     with pytest.raises(BuildError, match=r"nothing of .* was accepted"):
         export(data, {"ann": {"q1": Decision("q1", DROPPED)}}, tmp_path / "out")
