@@ -53,7 +53,7 @@ class Coercions:
             return Typed(self.target.number(self.text(value)), Kind.REAL)
         if value.kind == Kind.BOOLEAN:
             return Typed(self.plain(value), Kind.INTEGER)
-        return value
+        return self._known(value, Kind.REAL)
 
     def _begins(self, text: str) -> Typed:
         """The number that a literal text begins with."""
@@ -84,6 +84,8 @@ class Coercions:
         if left.folded != right.folded and {left.kind, right.kind} <= TEXTS:
             left, right = self._folded(left), self._folded(right)
         kinds = {left.kind, right.kind}
+        if Kind.NULL in kinds and len(kinds) > 1:
+            left, right = self._known(left, right.kind), self._known(right, left.kind)
         if Kind.TIMESTAMP in kinds and len(kinds) > 1:
             return self._times(left, right)
         texts = [v for v in (left, right) if v.kind in TEXTS]
@@ -105,7 +107,8 @@ class Coercions:
         """Values that stand for each other (the arms of a CASE) in one type."""
         kinds = {v.kind for v in values} - {Kind.NULL}
         if len(kinds) <= 1:
-            return [v.sql for v in values], next(iter(kinds), Kind.NULL)
+            kind = next(iter(kinds), Kind.NULL)
+            return [self._known(v, kind).sql for v in values], kind
         if kinds <= NUMBERS:
             kind = Kind.REAL if Kind.REAL in kinds else Kind.INTEGER
             return [self.plain(v) for v in values], kind
@@ -124,6 +127,12 @@ class Coercions:
         if kind == Kind.TEXT:
             return self.text(value)
         return self.number(value).sql if kind in (Kind.INTEGER, Kind.REAL) else value.sql
+
+    def _known(self, value: Typed, kind: Kind) -> Typed:
+        """A column that is NULL throughout, as ``kind``; the word NULL fits everywhere."""
+        if value.kind != Kind.NULL or value.sql == "NULL":
+            return value
+        return replace(value, sql=self.target.null(value.sql, kind))
 
     def _folded(self, value: Typed) -> Typed:
         return value if value.folded else replace(value, sql=self.target.no_case(value.sql))

@@ -49,6 +49,8 @@ TEXTS = (
     "SELECT n * 1000000000 * 10 FROM words ORDER BY n",
     "SELECT SUM(n) / 4, SUM(n) % 4, COUNT(*) / 2, SUM(n) * 1.0 / 4 FROM words",
     "SELECT NULL AS x UNION SELECT NULL UNION SELECT 3 ORDER BY 1",
+    "SELECT n, x = n, x + 1, coalesce(x, n) FROM words, (SELECT NULL AS x) AS v",
+    "WITH v(x) AS (VALUES (NULL), (NULL)) SELECT x IN (SELECT n FROM words) FROM v",
     "SELECT typeof(w), typeof(n), typeof(NULL) FROM words ORDER BY n LIMIT 3",
     "SELECT * FROM (SELECT n FROM words ORDER BY n LIMIT 2) UNION ALL "
     "SELECT * FROM (SELECT n FROM words ORDER BY n DESC LIMIT 2) ORDER BY 1",
