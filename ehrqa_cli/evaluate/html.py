@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import html
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def write_page(
     ``tables`` and ``notes`` are its report's. Returns the file. Raises EvaluationError."""
     run = read_run(folder)
     pictures, lacking = _pictures(run)
+    counted = "answers of all systems" if len(_by_system(run)) > 1 else "questions"
     by_field = {_FIELDS[name]: groups for name, groups in _groups(run).items()}
     parts = [
         f"<h1>{_text(run.title)}</h1>",
@@ -77,7 +79,7 @@ def write_page(
             for title, src in pictures
         ),
         "<h2>By group</h2>" if by_field else "",
-        *(_group_table(name, groups) for name, groups in by_field.items()),
+        *(_group_table(name, groups, counted) for name, groups in by_field.items()),
         _not_right(run),
     ]
     path = folder / PAGE
@@ -106,7 +108,9 @@ def _pictures(run: SavedRun) -> tuple[list[tuple[str, str]], list[str]]:
         for name, groups in _groups(run).items()
         if name != "template"
     }
-    panels = panels or {"": dict(_by_system(run))}
+    several = any("systems" in record for record in run.records.values())
+    if several or not panels:  # an outcome of each system is no outcome of a question
+        panels = {"": dict(list(_by_system(run).items())[:_BARS])}
     plots.draw_outcomes(panels, run.folder / "outcomes.png", run.title)
     drawn["Outcomes by group"] = "outcomes.png"
     steps = _steps(run)
@@ -180,13 +184,29 @@ def _steps(run: SavedRun) -> dict[str, list[float]]:
     rows = [dict(row) for row in run.seconds.values()]
     for row in rows:
         row.setdefault("total", sum(row.values()))
+    if not any(row["total"] for row in rows):
+        return {}  # nothing was asked
     names = list(dict.fromkeys(name for row in rows for name in row))
     if len(names) == 2:
         names = ["total"]  # one step is the total
     return {name: [row.get(name, 0.0) for row in rows] for name in names}
 
 
+def _of_each(run: SavedRun) -> Iterator[tuple[str, SavedRun]]:
+    """A run of each system, where records are of several."""
+    names = dict.fromkeys(name for r in run.records.values() for name in r.get("systems", {}))
+    for name in names:
+        records = {
+            key: {"gold": r.get("gold"), **r["systems"][name]}
+            for key, r in run.records.items()
+            if name in r["systems"]
+        }
+        yield name, replace(run, records=records)
+
+
 def _confusion(run: SavedRun) -> str:
+    if any("systems" in record for record in run.records.values()):
+        return "\n".join(f"<h3>{_text(name)}</h3>{_confusion(one)}" for name, one in _of_each(run))
     if any("predictions" in record for record in run.records.values()):
         rows = [(name, *(c[o] for o in plots.OUTCOMES)) for name, c in _by_system(run).items()]
         return _table(("system", *plots.OUTCOMES), rows)
@@ -206,14 +226,14 @@ def _confusion(run: SavedRun) -> str:
     return _table(columns, [r for r in rows if r[1]])
 
 
-def _group_table(name: str, groups: Groups) -> str:
+def _group_table(name: str, groups: Groups, counted: str) -> str:
     rows = []
     for group, counts in groups.items():
         n = sum(counts.values())
         low, high = wilson(counts[RIGHT] / n, n)
         interval = f"{100 * counts[RIGHT] / n:.1f} ({100 * low:.1f}-{100 * high:.1f})"
         rows.append((group, n, interval, *(counts[o] for o in plots.OUTCOMES)))
-    body = _table((name, "questions", "right % (95%)", *plots.OUTCOMES), rows)
+    body = _table((name, counted, "right % (95%)", *plots.OUTCOMES), rows)
     opened = " open" if len(rows) <= _BARS else ""
     return f"<details{opened}><summary>by {_text(name)} ({len(rows)})</summary>\n{body}</details>"
 

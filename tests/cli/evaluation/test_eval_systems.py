@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -244,3 +245,61 @@ def test_a_model_that_is_shown_examples(
     assert sum(r["correct"] for r in records) >= 1
     seconds = json.loads((out / "timings.jsonl").read_text().splitlines()[0])
     assert (seconds["read"], seconds["write"]) == (0.5, 0.25) and seconds["total"] >= 0.75
+
+
+def test_an_abstention_study_on_one_page(cli: Any, tmp_path: Path) -> None:
+    """Each system by itself: what one declines another may have answered."""
+    args = TREES["abstention"](tmp_path / "data")
+    flags = ("--system", "gold", "--system", "abstain", "--ablation", "4-4-1", "--html")
+    ran = cli("eval", *args, *flags, "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "out" / "report.html").read_text()
+    parts = {}
+    for part in page.split("<h3>")[1:]:
+        name, _, rest = part.partition("</h3>")
+        cells = rest.split("</table>")[0].replace("</td>", "|").replace("</tr>", "\n")
+        rows = re.sub("<[^>]+>", "", cells).split("\n")
+        parts[name] = [row.split("|")[:-1] for row in rows if row.startswith("have")]
+    assert set(parts) >= {"gold", "abstain", "gold: Entropy", "abstain: Beam + Ngram"}
+    assert parts["gold"][0][:3] == ["have an answer", "4", "4 (100.0%)"]
+    assert parts["abstain"][0] == [
+        *parts["abstain"][0][:2],
+        "0 (0.0%)",
+        "0 (0.0%)",
+        "4 (100.0%)",
+        "0 (0.0%)",
+    ]
+    # The methods are measured on the new test set only: half of those with an answer.
+    assert parts["gold: Entropy"][0][:3] == ["have an answer", "2", "2 (100.0%)"]
+    assert "answers of all systems" in page
+    record = json.loads((tmp_path / "out" / "records.jsonl").read_text().splitlines()[1])
+    assert record["systems"]["gold"]["prediction"] == record["gold"]
+    assert record["part"] in ("valid", "test")
+
+
+def test_queries_with_scores_of_another_system(cli: Any, tmp_path: Path) -> None:
+    args = TREES["abstention"](tmp_path / "data")
+    golds = json.loads((tmp_path / "data" / "valid" / "label.json").read_text())
+    lines = [
+        {
+            "id": key,
+            "prediction": "SELECT COUNT(*) FROM patients" if sql == "null" else sql,
+            "scores": {"max_entropy": 2.0 if sql == "null" else 0.1},
+        }
+        for key, sql in golds.items()
+    ]
+    path = tmp_path / "theirs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    flags = ("--system", f"theirs={path}", "--ablation", "4-4-1", "--out", tmp_path / "out")
+    ran = cli("eval", *args, *flags)
+    assert ran.code == 0, ran.err
+    table = ran.out.partition("Table 2")[2].partition("Table 3")[0]
+    rows = {row.split("\t")[0]: row.split("\t")[1:5] for row in table.splitlines() if "\t" in row}
+    # Its entropy tells every question without an answer; it has no beam score to tell any by.
+    assert rows["Entropy"] == ["100.0"] * 4
+    assert rows["Beam *"][1] == "66.7"
+    path.write_text(json.dumps([{"id": key, "prediction": 1} for key in golds]))
+    ran = cli("eval", *args, *flags[:4])
+    assert ran.code == 1 and "no predictions with scores" in ran.err
+    ran = cli("eval", *args, "--system", f"a={path}", "--system", f"a={path}")
+    assert ran.code == 1 and "given twice" in ran.err
