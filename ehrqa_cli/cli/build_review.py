@@ -16,6 +16,18 @@ from ehrqa_cli.contracts.errors import UsageError
 if TYPE_CHECKING:
     from ehrqa_cli.build.notes.review import Decision, Review, ReviewSet
 
+# Columns of the tables by length and by category, and their heads.
+_PARTS = {
+    "items": "items",
+    "accepted": "accepted",
+    "edited": "edited",
+    "dropped": "dropped",
+    "undecided": "undecided",
+    "kept": "kept",
+    "questions": "questions revised",
+    "right_answers": "right answers",
+    "wrong_choices": "wrong choices",
+}
 _SCREEN = "ehrqa_cli.tui.review"  # by name: the screen stands above the commands
 
 
@@ -140,10 +152,9 @@ def _tell(found: dict[str, Any]) -> None:
     output.table(heads, body, range(1, len(heads)))
     last = list(columns.values())[-1]
     for field, head in (("by_level", "length"), ("by_category", "category")):
-        parts = ("items", "accepted", "edited", "dropped", "undecided", "kept")
-        table = [[name, *(row[part] for part in parts)] for name, row in last[field].items()]
+        table = [[name, *(row[part] for part in _PARTS)] for name, row in last[field].items()]
         output.line()
-        output.table([head, *parts], table, range(1, len(parts) + 1))
+        output.table([head, *_PARTS.values()], table, range(1, len(_PARTS) + 1))
     for names, row in found["agreement"].items():
         output.line()
         output.line(

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from ehrqa_cli.build.notes.review.items import Content, ReviewSet
-from ehrqa_cli.build.sets.journal import writing
 from ehrqa_cli.contracts.errors import BuildError, UsageError
 
 ACCEPTED, EDITED, DROPPED = "accepted", "edited", "dropped"
@@ -121,7 +120,7 @@ class Review:
                 json.dump(drafts, file, ensure_ascii=False)
             os.replace(part, self._drafts)
         except OSError as error:
-            raise writing(self._drafts, error) from None
+            raise _unwritable(self._drafts, error) from None
 
     def close(self) -> None:
         """Let others have the journal."""
@@ -170,7 +169,7 @@ class Review:
             if not kept:
                 self._append({"set": self.data.sha256, "reviewer": self.reviewer})
         except OSError as error:
-            raise writing(self._path, error) from None
+            raise _unwritable(self._path, error) from None
 
     def _own(self, file: IO[bytes]) -> None:
         try:
@@ -197,7 +196,7 @@ class Review:
         except OSError as error:
             with suppress(OSError):  # what was not taken must not be found later
                 self._file.truncate(end)
-            raise writing(self._path, error) from None
+            raise _unwritable(self._path, error) from None
 
     def _took(self, item: str, seconds: float) -> None:
         with (
@@ -205,6 +204,13 @@ class Review:
             open(self._times, "a", encoding="utf-8", opener=_private) as file,
         ):
             file.write(json.dumps({"id": item, "seconds": round(seconds, 1)}) + "\n")
+
+
+def _unwritable(path: Path, error: OSError) -> BuildError:
+    return BuildError(
+        f"cannot write {path}: {error.strerror or error}",
+        "make room, then do it again; what was decided before is kept",
+    )
 
 
 def reviewers(folder: Path) -> list[str]:

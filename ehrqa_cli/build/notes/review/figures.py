@@ -19,37 +19,41 @@ from ehrqa_cli.build.notes.review.items import Item, ReviewSet
 
 Plain = dict[str, Any]
 UNDECIDED = "undecided"
+QUESTIONS, RIGHT, WRONG, EVIDENCE = "questions", "right_answers", "wrong_choices", "evidence"
+REVISED = (QUESTIONS, RIGHT, WRONG, EVIDENCE)
+_NAMES = {"question": QUESTIONS, "answer": RIGHT, "evidence": EVIDENCE}
 
 
 def figures(data: ReviewSet, decisions: Mapping[str, Decision]) -> Plain:
     """Counts of one reviewer's decisions, or of those of several together: what became of the
     items, what was revised, and the same by level and number of notes and by category."""
     kinds = Counter(_kind(item, decisions) for item in data.items)
+    decided = sum(kinds[kind] for kind in DECISIONS)
     revised: Counter[str] = Counter()
     wrong = 0
     for item in data.items:
-        decision = decisions.get(item.id)
-        if decision is None:
-            continue
-        wrong += sum(letter != item.content.answer for letter in item.content.choices)
-        if decision.content is not None:
-            for what in decision.content.changed_from(item.content):
-                revised["wrong choices" if what.startswith("choice") else what] += 1
-    decided = sum(kinds[kind] for kind in DECISIONS)
+        revised += _revised(item, decisions.get(item.id))
+        if item.id in decisions:
+            wrong += sum(letter != item.content.answer for letter in item.content.choices)
+    of = {WRONG: wrong}
     return {
         "items": len(data.items),
         "decided": decided,
         **{kind: kinds[kind] for kind in (ACCEPTED, EDITED, DROPPED, UNDECIDED)},
         "kept": kinds[ACCEPTED] + kinds[EDITED],
-        "revised": {
-            "questions": [revised["question"], decided],
-            "right_answers": [revised["answer"], decided],
-            "wrong_choices": [revised["wrong choices"], wrong],
-            "evidence": [revised["evidence"], decided],
-        },
+        "revised": {name: [revised[name], of.get(name, decided)] for name in REVISED},
         "by_level": _by(data.items, decisions, "stratum"),
         "by_category": _by(data.items, decisions, "category"),
     }
+
+
+def _revised(item: Item, decision: Decision | None) -> Counter[str]:
+    """What an edit changed, under the names of ``REVISED``; each wrong choice counts."""
+    out: Counter[str] = Counter()
+    if decision is not None and decision.content is not None:
+        for what in decision.content.changed_from(item.content):
+            out[WRONG if what.startswith("choice") else _NAMES[what]] += 1
+    return out
 
 
 def _kind(item: Item, decisions: Mapping[str, Decision]) -> str:
@@ -60,8 +64,8 @@ def _kind(item: Item, decisions: Mapping[str, Decision]) -> str:
 def _by(
     items: Sequence[Item], decisions: Mapping[str, Decision], field: str
 ) -> dict[str, dict[str, int]]:
-    """For each value of the field its items, those kept (the paper's "Final (Sampled)"), and what
-    became of them."""
+    """For each value of the field its items, those kept (the paper's "Final (Sampled)"), what
+    became of them, and what was revised."""
     out: dict[str, Counter[str]] = {}
     for item in items:
         row = out.setdefault(getattr(item, field) or "none", Counter())
@@ -69,7 +73,8 @@ def _by(
         row["items"] += 1
         row["kept"] += kind in (ACCEPTED, EDITED)
         row[kind] += 1
-    names = ("items", "kept", ACCEPTED, EDITED, DROPPED, UNDECIDED)
+        row.update(_revised(item, decisions.get(item.id)))
+    names = ("items", "kept", ACCEPTED, EDITED, DROPPED, UNDECIDED, *REVISED)
     return {key: {name: row[name] for name in names} for key, row in sorted(out.items())}
 
 

@@ -222,9 +222,12 @@ def test_changes_are_counted_as_the_paper_does(data) -> None:
     # q2's right choice is A: its words changed, and B is a wrong one.
     assert found["revised"] == {"questions": [1, 3], "right_answers": [2, 3],
                                 "wrong_choices": [1, 12], "evidence": [0, 3]}  # fmt: skip
-    assert found["by_level"]["level 1, 2 notes"] == {
-        "items": 2, "kept": 2, "accepted": 1, "edited": 1, "dropped": 0, "undecided": 0
+    row = found["by_level"]["level 1, 2 notes"]
+    assert row == {
+        "items": 2, "kept": 2, "accepted": 1, "edited": 1, "dropped": 0, "undecided": 0,
+        "questions": 1, "right_answers": 1, "wrong_choices": 1, "evidence": 0,
     }  # fmt: skip
+    assert found["by_level"]["level 1, 1 note"]["right_answers"] == 1
     assert found["by_category"]["medication"]["undecided"] == 0
 
 
