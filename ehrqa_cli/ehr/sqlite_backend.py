@@ -253,14 +253,24 @@ class SqliteDatabase(Database):
         try:
             out: list[tuple[str, Scalar]] = []
             for name, columns in sorted(self._schema.items()):
-                column = "rowid" if self.key(name) == "row_id" else columns[0]
-                rows = self._connection.execute(f'SELECT max({column}) FROM "{name}"').fetchall()
-                out.append((f"{name}({','.join(columns)})", rows[0][0]))
+                out.append((f"{name}({','.join(columns)})", self._last(name, columns[0])))
             return out
         except sqlite3.Error as error:
             raise DatabaseError(f"cannot read {self.path}: {error}", _damaged(error)) from error
         finally:
             self._connection.set_authorizer(self._authorizer)
+
+    def _last(self, table: str, first: str) -> Scalar:
+        """The greatest rowid, which SQLite finds at once; of a view, or a table without, the
+        greatest value of its first column."""
+        quoted = table.replace('"', '""')
+        try:
+            rows = self._connection.execute(f'SELECT max(rowid) FROM "{quoted}"').fetchall()
+        except sqlite3.OperationalError:
+            column = first.replace('"', '""')
+            rows = self._connection.execute(f'SELECT max("{column}") FROM "{quoted}"').fetchall()
+        last: Scalar = rows[0][0]
+        return last
 
 
 def _check_file(path: Path) -> None:

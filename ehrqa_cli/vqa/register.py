@@ -69,7 +69,7 @@ def image_roots(db: Path) -> tuple[Path, ...]:
     """The folders whose images were registered in ``db``, the one added last at the end."""
     if backend_of(db)[0] != SQLITE:
         return ()  # images are registered in SQLite files; --images names a folder elsewhere
-    opened = SqliteDatabase.open(db)
+    opened = SqliteDatabase.open_any(db)  # an EHR of another layout, too
     try:
         return roots_in(opened.meta)
     finally:
