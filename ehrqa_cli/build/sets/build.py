@@ -31,6 +31,7 @@ from ehrqa_cli.build.sets.working import Working
 from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.ehr.mapped import Mapped
 from ehrqa_cli.ehr.open import now_in
 from ehrqa_cli.vqa import OracleGraphs, Vqa
 
@@ -87,9 +88,10 @@ class QuestionsOrder:
 def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plain:
     """Build, or go on building. Returns the card. Raises UsageError for a folder that holds
     something else, BuildError when nothing can be made or written, DatabaseError."""
-    if order.database.dialect != "sqlite":
+    if order.database.dialect != "sqlite" or isinstance(order.database, Mapped):
         raise BuildError(
-            f"{order.db} is not a SQLite file", "a set is built from what `ehrqa db import` makes"
+            f"{order.db} is not a SQLite file of our tables",
+            "a set is built from what `ehrqa db import` makes",
         )
     vqa = Vqa(OracleGraphs.open(order.scene_graphs)) if order.scene_graphs else None
     journal = Journal(order.out, order.settings(vqa))

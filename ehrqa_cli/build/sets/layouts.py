@@ -21,7 +21,7 @@ from ehrqa_cli.build.sets.journal import (
     writing,
 )
 from ehrqa_cli.build.sets.shares import SPLITS
-from ehrqa_cli.build.sets.sheet import CREATE, INDEXES, INSERT, TABLE, Labels
+from ehrqa_cli.build.sets.sheet import TABLE, Labels
 from ehrqa_cli.contracts.errors import BuildError
 
 AnswerText = Callable[[Sequence[tuple[Any, ...]]], str]
@@ -60,9 +60,7 @@ def write_sheet(labels: Labels, path: Path) -> None:
     try:
         connection = sqlite3.connect(part)
         try:
-            connection.execute(CREATE)
-            connection.executemany(INSERT, labels.rows())
-            connection.execute(INDEXES[0])
+            labels.write(connection)
             connection.commit()
         finally:
             connection.close()

@@ -3,16 +3,18 @@
 As in EHRXQA (Bae et al. 2023, appendix C.3.1) a question about images has two queries: NeuralSQL,
 which asks a reader about the image, and SQL on a table that holds what the labels say. The second
 is made from the first: each call of FUNC_VQA becomes what it asks of the table. The table is long:
-a row for each study and relation that can be, with ``relation`` 1 or 0.
+a row for each study and relation that can be, with ``relation`` 1 or 0. It is a view: what is
+stored are the studies, the relations, and the few pairs of them that are present.
 """
 
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ehrqa_cli.build.sets.working import Working
+from ehrqa_cli.build.sets.working import Working, insertion
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.contracts.types import Row
@@ -24,15 +26,26 @@ from ehrqa_cli.vqa.ontology import ABNORMALITY, TECHNICAL
 from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, NAME, PLACE, Leaf, Op
 
 TABLE = "tb_cxr_plus"
+STUDY, RELATION, PRESENT = f"{TABLE}_study", f"{TABLE}_relation", f"{TABLE}_present"
 CREATE = (
-    f"CREATE TABLE {TABLE} (subject_id INT, hadm_id INT, study_id INT, image_id TEXT, "
-    "studydatetime TIMESTAMP(0), viewposition TEXT, ctr REAL, mtr REAL, object TEXT, "
-    "attribute TEXT, category TEXT, relation INT)"
+    f"CREATE TABLE {STUDY} (subject_id INT, hadm_id INT, study_id INT, image_id TEXT, "
+    "studydatetime TIMESTAMP(0), viewposition TEXT, ctr REAL, mtr REAL)",
+    f"CREATE TABLE {RELATION} (number INTEGER PRIMARY KEY, object TEXT, attribute TEXT, "
+    "category TEXT)",
+    f"CREATE TABLE {PRESENT} (study_id INT, number INT, PRIMARY KEY (study_id, number)) "
+    "WITHOUT ROWID",
 )
-INSERT = f"INSERT INTO {TABLE} VALUES ({', '.join('?' * 12)})"
 INDEXES = (
-    f"CREATE INDEX {TABLE}_study ON {TABLE} (study_id, object, attribute)",
-    f"CREATE INDEX {TABLE}_present ON {TABLE} (study_id, category, attribute) WHERE relation = 1",
+    f"CREATE INDEX {STUDY}_id ON {STUDY} (study_id)",
+    f"CREATE INDEX {RELATION}_object ON {RELATION} (object, attribute)",
+    f"CREATE INDEX {RELATION}_attribute ON {RELATION} (attribute)",
+    f"CREATE INDEX {RELATION}_category ON {RELATION} (category)",
+)
+VIEW = (
+    f"CREATE VIEW {TABLE} AS SELECT s.subject_id, s.hadm_id, s.study_id, s.image_id, "
+    "s.studydatetime, s.viewposition, s.ctr, s.mtr, r.object, r.attribute, r.category, "
+    f"p.number IS NOT NULL AS relation FROM {STUDY} AS s CROSS JOIN {RELATION} AS r "
+    f"LEFT JOIN {PRESENT} AS p ON p.study_id = s.study_id AND p.number = r.number"
 )
 # A call that the compiler writes: its question, and the study.
 _CALL = r"FUNC_VQA\('((?:[^']|'')*)', (\w+)\.study_id\)"
@@ -84,22 +97,41 @@ class Labels:
             for study, row in self.matrix.row.items()
         }
 
-    def rows(self) -> Iterator[Row]:
-        """The rows of the table, studies ascending."""
-        for line in self._studies:
-            study = int(str(line[2]))
-            at = self.matrix.row.get(study)
-            if at is None:
-                continue
-            graph = self.matrix.graph(study)
-            for place, name in self.relations:
-                here = int(self._present[(place, name)][at])
-                widths = (graph.heart, graph.mediastinum)
-                yield (*line, *widths, place, name, CATEGORY_OF[name], here)
-
     def into(self, working: Working) -> None:
         """Put the table beside the EHR's."""
-        working.add_table(CREATE, INSERT, self.rows(), *INDEXES)
+        for create, rows in zip(CREATE, self._stored(), strict=True):
+            working.add_table(create, rows)
+        for statement in (*INDEXES, VIEW):
+            working.add(statement)
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put the table into a database of its own. Raises sqlite3.Error."""
+        for create, rows in zip(CREATE, self._stored(), strict=True):
+            connection.execute(create)
+            connection.executemany(insertion(create), rows)
+        for statement in (*INDEXES, VIEW):
+            connection.execute(statement)
+
+    def _stored(self) -> tuple[Iterator[Row], Iterator[Row], Iterator[Row]]:
+        """Rows of the three tables, ascending."""
+        return self._study_rows(), self._relation_rows(), self._present_rows()
+
+    def _study_rows(self) -> Iterator[Row]:
+        for line in self._studies:
+            study = int(str(line[2]))
+            if study in self.matrix.row:
+                graph = self.matrix.graph(study)
+                yield (*line, graph.heart, graph.mediastinum)
+
+    def _relation_rows(self) -> Iterator[Row]:
+        for number, (place, name) in enumerate(self.relations):
+            yield number, place, name, CATEGORY_OF[name]
+
+    def _present_rows(self) -> Iterator[Row]:
+        for study, row in sorted(self.matrix.row.items()):
+            for number, relation in enumerate(self.relations):
+                if self._present[relation][row]:
+                    yield study, number
 
 
 def answer_sheet(sql: str) -> str:

@@ -83,14 +83,19 @@ class Working:
         """Rows of the builder's own query."""
         return self.copy.execute(sql, values).fetchall()
 
-    def add_table(self, create: str, insert: str, rows: Iterable[Row], *indexes: str) -> None:
+    def add_table(self, create: str, rows: Iterable[Row]) -> None:
         """A table of the builder's beside the EHR's; it is never written to the file."""
-        self._made = create.split()[2]
+        self.add(create)
+        self.copy.executemany(insertion(create), rows)
+
+    def add(self, create: str) -> None:
+        """A table, an index or a view of the builder's. A query that names the last of them is not
+        one of the file's own tables alone."""
+        _, kind, name, rest = create.split(" ", 3)
         # Temporary: the connection to a file that is not copied may write nothing else.
-        self.copy.execute(create.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
-        self.copy.executemany(insert, rows)
-        for index in indexes:
-            self.copy.execute(index.replace("CREATE INDEX ", "CREATE INDEX temp.", 1))
+        where = f"INDEX temp.{name}" if kind == "INDEX" else f"TEMP {kind} {name}"
+        self.copy.execute(f"CREATE {where} {rest}")
+        self._made = name
 
     def _run(self, connection: sqlite3.Connection, sql: str, most: int) -> tuple[Row, ...] | None:
         self._looks = _LOOKS
@@ -120,6 +125,13 @@ class Working:
                     self.copy.execute(
                         f'CREATE INDEX "built_{table}_{column}" ON "{table}" ({column})'
                     )
+
+
+def insertion(create: str) -> str:
+    """INSERT for all columns of a CREATE TABLE statement."""
+    columns = create.partition("(")[2].partition("PRIMARY KEY (")[0]
+    count = columns.count(",") + ("PRIMARY KEY (" not in create)
+    return f"INSERT INTO {create.split()[2]} VALUES ({', '.join('?' * count)})"
 
 
 def is_empty(rows: tuple[Row, ...]) -> bool:
