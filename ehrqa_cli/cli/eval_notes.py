@@ -118,6 +118,9 @@ def ehrnoteqa(**flags: Any) -> int:
     + "; ".join(f"{task}: {', '.join(known)}" for task, known in _OF_TASK.items())
     + "; or a file of predictions [default: bm25; for classes and forms all].",
 )
+@click.option(
+    "--split", metavar="NAME", help="Read NAME.json [default: data.json, or what is there]."
+)
 @click.option("--pairs", type=COUNT, default=5000, show_default=True, help="Made for the forms.")
 @db_option
 @_shared
@@ -140,7 +143,7 @@ def emrqa(**flags: Any) -> int:
     if flags["data"] is None and not forms:
         raise UsageError(f"{flags['task']} needs the benchmark's folder", "give it with --data DIR")
     chosen = _chosen(flags)
-    names = ("data", "task", "pairs", "out", "limit", "seed")
+    names = ("data", "split", "task", "pairs", "out", "limit", "seed")
     with _system(flags, chosen.name == "reader") as system, diagnostics.progress() as advance:
         report = EmrRun(
             db=database_path(flags["db"]) if forms else None,

@@ -51,10 +51,11 @@ class EmrSet:
     notes: Mapping[tuple[str, str], str]
 
 
-def load_emrqa(data: Path, seed: int = 0) -> EmrSet:
-    """Read data.json (or a split of it) in ``data``. Of each question's paraphrases one is taken
-    at random, as the paper does to measure the worst case. Raises EvaluationError."""
-    path = find_file(data, FILES, NAME)
+def load_emrqa(data: Path, seed: int = 0, split: str | None = None) -> EmrSet:
+    """Read ``split``.json in ``data``, or without one the first of FILES. Of each question's
+    paraphrases one is taken at random, as the paper does to measure the worst case. Raises
+    EvaluationError."""
+    path = find_file(data, FILES if split is None else (f"{split}.json",), NAME)
     source = read_objects(path, ("title", "paragraphs"))
     rng = random.Random(seed)
     notes: dict[tuple[str, str], str] = {}

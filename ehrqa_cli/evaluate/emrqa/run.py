@@ -17,7 +17,8 @@ TASKS = (EVIDENCE, CLASSES, FORMS)
 @dataclass(frozen=True)
 class EmrRun:
     """One run of ``task``. ``data`` is the folder of emrQA's data.json, or of i2b2's labelled
-    records for classes; ``db`` the EHR whose values the questions of ``forms`` speak of.
+    records for classes; ``split`` the file of it that is read (None: the whole); ``db`` the EHR
+    whose values the questions of ``forms`` speak of.
 
     ``finder`` finds evidence (``bm25``, ``vectors``, ``reader``, which is ``system``, or a baseline
     of systems.EMR_EVIDENCE), unless ``predictions`` is a file of it; of the other tasks it names
@@ -27,6 +28,7 @@ class EmrRun:
 
     task: str
     data: Path | None = None
+    split: str | None = None
     db: Path | None = None
     finder: str | None = None
     system: NoteSystem | None = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def run_classes(run: EmrRun) -> ImageReport:
     """Train each system on 80% of the records, measure it on the rest, and report."""
-    items, sha256, layout = load_classes(run.folder(), run.seed)
+    items, sha256, layout = load_classes(run.folder(), run.seed, run.split)
     data = split(items, run.seed)
     predicted = _predicted(run.finder, data)
     given: Mapping[str, Any] = {}
@@ -37,6 +37,7 @@ def run_classes(run: EmrRun) -> ImageReport:
     header = {
         "benchmark": "emrqa",
         "task": run.task,
+        "split": run.split,
         "layout": layout,
         "dataset_sha256": sha256,
         "train": len(data.train),
@@ -69,11 +70,13 @@ def _predicted(name: str | None, data: ClassSplit) -> dict[str, Sequence[str]]:
     return {shown: SYSTEMS[shown](data)}
 
 
-def load_classes(folder: Path, seed: int) -> tuple[list[ClassItem], str, str]:
+def load_classes(
+    folder: Path, seed: int, part: str | None = None
+) -> tuple[list[ClassItem], str, str]:
     """Cases of emrQA's data.json where the folder has it, else of i2b2's XML files; their hash, and
     which it was. Raises EvaluationError."""
-    if any((folder / name).is_file() for name in FILES) or not folder.is_dir():
-        data = load_emrqa(folder, seed)
+    if part or any((folder / name).is_file() for name in FILES) or not folder.is_dir():
+        data = load_emrqa(folder, seed, part)
         found = [
             ClassItem(
                 q.id,

@@ -28,7 +28,7 @@ Found = Callable[[EmrQuestion, str], Sequence[Piece]]
 
 def run_evidence(run: EmrRun) -> ImageReport:
     """Find the evidence of every question (or read it), score and report; it can be resumed."""
-    data = load_emrqa(run.folder(), run.seed)
+    data = load_emrqa(run.folder(), run.seed, run.split)
     items = every_nth(data.evidence, run.limit)
     if not items:
         raise EvaluationError(
@@ -141,6 +141,7 @@ def _header(
     return {
         "benchmark": "emrqa",
         "task": run.task,
+        "split": run.split,
         "dataset_sha256": data.sha256,
         "questions": len(items),
         "predictor": dict(predictor),

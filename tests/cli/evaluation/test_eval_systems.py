@@ -303,3 +303,33 @@ def test_queries_with_scores_of_another_system(cli: Any, tmp_path: Path) -> None
     assert ran.code == 1 and "no predictions with scores" in ran.err
     ran = cli("eval", *args, "--system", f"a={path}", "--system", f"a={path}")
     assert ran.code == 1 and "given twice" in ran.err
+
+
+def test_a_split_of_emrqa(cli: Any, tmp_path: Path) -> None:
+    args = TREES["emrqa"](tmp_path / "data")
+    whole = tmp_path / "data" / "data.json"
+    whole.rename(whole.with_name("dev.json"))
+    (tmp_path / "data" / "test.json").write_text("[]")
+    found = report_of(cli, *args, "--split", "dev", "--system", "gold")
+    assert (found["header"]["split"], found["header"]["questions"]) == ("dev", 4)
+    ran = cli("eval", *args, "--split", "train", "--system", "gold")
+    assert ran.code == 1 and "expected one of train.json" in ran.err
+
+
+def test_classes_and_forms_by_name(cli: Any, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="classes need the eval extra")
+    qas = [
+        {"id": [], "question": ["smoker ?"], "answers": [{"text": kind}]}
+        for kind in ("never", "current", "never")
+    ]
+    paragraphs = [{"note_id": k, "context": f"note {k}", "qas": [qas[k % 3]]} for k in range(20)]
+    (tmp_path / "data.json").write_text(
+        json.dumps({"data": [{"title": "smoking", "paragraphs": paragraphs}]})
+    )
+    args = ("emrqa", "--data", tmp_path, "--task", "classes")
+    found = report_of(cli, *args, "--system", "gold")
+    assert found["scores"]["accuracy"] == {"gold": 1.0}
+    found = report_of(cli, *args, "--system", "majority")
+    assert list(found["scores"]["accuracy"]) == ["majority"]
+    ran = cli("eval", *args, "--system", "bm25")
+    assert ran.code == 2 and "the systems are majority, tfidf, cues, gold, abstain" in ran.err

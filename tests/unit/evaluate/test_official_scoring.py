@@ -108,6 +108,15 @@ def changed_within_the_first_hundred(rows: Rows, rng: random.Random) -> Rows | N
     return shuffled([*rows[1:], (" ",) * len(rows[0])], rng)
 
 
+def hundredth_changed(rows: Rows, _rng: random.Random) -> Rows | None:
+    """Of exactly a hundred rows the last one, which is the last that counts."""
+    if len(rows) != FIRST:
+        return None
+    last = max(rows, key=lambda row: [str(cell) for cell in row])
+    left = [row for row in rows if row is not last]
+    return [*left, (LAST,) * len(rows[0])]
+
+
 def one_more_column(rows: Rows, _rng: random.Random) -> Rows | None:
     return [(*row, 1) for row in rows] if rows else None
 
@@ -132,6 +141,7 @@ CHANGES = (
     Change("a row doubled", WRONG, doubled),
     Change("a row added", WRONG, added),
     Change("within the first hundred", WRONG, changed_within_the_first_hundred),
+    Change("the hundredth", WRONG, hundredth_changed),
     Change("a column more", WRONG, one_more_column),
     Change("columns swapped", WRONG, columns_swapped),
 )
@@ -236,6 +246,7 @@ def made_up(db: Path) -> list[Known]:
         "SELECT AVG(valuenum), MAX(valuenum) FROM labevents GROUP BY itemid",
         "SELECT valuenum FROM labevents",
         "SELECT subject_id, charttime FROM labevents",
+        "SELECT row_id FROM labevents WHERE row_id < 100",
         "SELECT valueuom, subject_id FROM labevents WHERE valueuom IS NOT NULL",
         "null",
         "null",
