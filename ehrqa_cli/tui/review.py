@@ -29,15 +29,23 @@ WIDE = 110  # columns from which item and note stand side by side
 _EDITING = ("save", "leave_form", "restart")
 _READING = ("decide", "edit", "undo", "go", "filter", "figures", "help")
 _KEYS = """\
-a        accept the item as it is            e   edit it, the note stays in sight
-d        drop it                             u   undo the last decision
-j, k     the next item, the one before       f   only undecided items, or all
-n, N     the next mark in the note, before   ]   the next note of the patient
-up, down scroll the note                     s   the figures so far
-q        leave; every decision is kept       ?   this page
+a         accept the item as it is
+e         edit it; the note stays in sight
+d         drop it
+u         undo the last decision
+j, k      the next item, the one before
+f         only items that are undecided, or all
+n, N      the next mark in the note, the one before
+], [      the next note of the patient, the one before
+up, down  scroll the note
+s         the figures so far
+q         leave; every decision is kept
 
-While editing: Tab goes from field to field and to the note, Ctrl-S keeps the edit, Esc goes back
-(what was typed is kept as a draft), Ctrl-R begins again from the item as it was.
+While editing:
+Tab       from field to field, and to the note
+Ctrl-S    keep the edit
+Esc       back; what was typed is kept as a draft
+Ctrl-R    begin again from the item as it was
 """
 
 

@@ -159,6 +159,19 @@ def test_the_evidence_is_in_sight_and_marked(folder) -> None:
     review(folder, script)
 
 
+def test_evidence_deep_in_a_long_paragraph_is_in_sight(tmp_path) -> None:
+    folder = write_set(tmp_path / "set")
+    rows = (folder / "notes.jsonl").read_text().splitlines()
+    note = json.loads(rows[0])
+    note["text"] = "Course: " + "He was well. " * 250 + "Furosemide 20 mg. " + "So it was. " * 250
+    (folder / "notes.jsonl").write_text(json.dumps(note) + "\n" + rows[1] + "\n")
+
+    async def script(screen: Screen) -> None:
+        assert "Furosemide 20 mg." in screen.text.partition("7-a:")[2]
+
+    review(folder, script, (80, 24))
+
+
 def test_it_goes_on_where_it_was_left(folder) -> None:
     async def first(screen: Screen) -> None:
         await screen.press("a", "q")

@@ -112,20 +112,29 @@ class Lines(RichLog):
         if first:
             self.write(Text(f"     … {first:,} lines before these", style="dim"))
         for number, line in enumerate(lines[first:last], start=first):
-            if line.marks:
-                self._marks.append(len(self.lines))
+            above = len(self.lines)
             self.write(_drawn(number, line))
+            if line.marks:
+                # A paragraph is many rows: the mark is about as far down as into its characters.
+                begin, end = _shown(line)
+                rows, into = len(self.lines) - above, line.marks[0][0] - begin
+                self._marks.append(above + rows * into // (end - begin + 1))
         if last < len(lines):
             self.write(Text(f"     … {len(lines) - last:,} more lines", style="dim"))
         self.call_after_refresh(self.go, 0)
 
 
+def _shown(line: NoteLine) -> tuple[int, int]:
+    """Which characters of a line are drawn: of a very long one those around its first mark."""
+    first = line.marks[0][0] if line.marks else 0
+    begin = max(0, first - _LONGEST // 2) if len(line.text) > _LONGEST else 0
+    return begin, min(len(line.text), begin + _LONGEST)
+
+
 def _drawn(number: int, line: NoteLine) -> Text:
     drawn = Text(f"{number + 1:>4} ", style="dim")
     drawn.append("▌" if line.marks else " ", style="bold")
-    first = line.marks[0][0] if line.marks else 0
-    done = max(0, first - _LONGEST // 2) if len(line.text) > _LONGEST else 0
-    last = min(len(line.text), done + _LONGEST)
+    done, last = _shown(line)
     drawn.append("… " if done else "", style="dim")
     for start, end in line.marks:
         drawn.append(safe(line.text[done : min(start, last)]))
