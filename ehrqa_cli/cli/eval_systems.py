@@ -89,7 +89,7 @@ def open_writer(
     if not model:
         raise UsageError(
             f"{name} needs a language model",
-            "name a GGUF file of an instruction model with --model FILE.gguf",
+            "name a pulled instruction model, or a GGUF file: --model FILE.gguf",
         )
 
     def opened(schema: Mapping[str, Sequence[str]]) -> QueryWriter:

@@ -143,10 +143,14 @@ class FewShot:
     def open(
         cls, path: Path, examples: Sequence[Example], *, threads: int = 2, **options: object
     ) -> FewShot:
-        """With the GGUF file at ``path``. Raises ModelError and EvaluationError."""
+        """With the GGUF file at ``path``, or the pulled model of that name. Raises ModelError and
+        EvaluationError."""
+        from ehrqa_cli import config, modelstore
         from ehrqa_cli.llama import Llama
 
-        file = Gguf.named(path)
+        known = {model.name for model in modelstore.pullable_models(config.load().models_dir())}
+        by_name = str(path) in known and not path.exists()
+        file = Gguf.pulled(str(path)) if by_name else Gguf.named(path)
         told = {"model": file.path.name, "sha256": file.sha256, "threads": str(threads)}
         return cls(Llama(file.path, threads, CONTEXT), told, examples, **options)  # type: ignore[arg-type]
 

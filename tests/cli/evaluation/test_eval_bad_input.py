@@ -362,3 +362,9 @@ def test_few_shot_says_what_it_needs(cli: Any, tmp_path: Path) -> None:
     (option(args, "--data") / "dataset" / "mimic_iv_cxr" / "train.json").unlink()
     ran = cli("eval", *args, "--system", "nearest")
     assert ran.code == 1 and "no train.json" in ran.err and "--examples" in ran.err
+
+
+def test_a_pulled_model_by_its_name(cli: Any, tmp_path: Path) -> None:
+    args = TREES["ehrsql-2024"](tmp_path / "data")
+    ran = cli("eval", *args, "--system", "fewshot-bm25", "--model", "qwen2.5-coder-1.5b")
+    assert ran.code in (1, 2) and "ehrqa models pull qwen2.5-coder-1.5b" in ran.err
