@@ -51,7 +51,8 @@ class Engine:
         self._folder = folder
         self._log = log
         self.busy = 0  # queries that run in it
-        self._suspect = False
+        self._suspect = False  # something was cancelled in it, and may go on
+        self._killed = False
         self._gateway = self._launched()
         self._process: subprocess.Popen[bytes] | None = self._gateway.proc
         self.jvm: Any = self._gateway.jvm
@@ -69,7 +70,7 @@ class Engine:
     @property
     def alive(self) -> bool:
         """Is the process still there?"""
-        return self._process is None or self._process.poll() is None
+        return not self._killed and (self._process is None or self._process.poll() is None)
 
     @property
     def out_of_memory(self) -> bool:
@@ -95,7 +96,7 @@ class Engine:
 
     def kill(self) -> None:
         """End the process at once, with whatever runs in it."""
-        self._suspect = True
+        self._suspect = self._killed = True
         if self._process is not None:
             self._process.kill()
 

@@ -17,7 +17,8 @@ from ehrqa_spark.engine import Engine
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _CHUNK = 100  # rows in one message
 _LOOK = 0.02  # seconds between two looks at the clock, and at whether somebody gave up
-_GRACE = 0.6  # seconds that Spark has to end what was cancelled, before its process is ended
+_GRACE = 0.6  # seconds that Spark has to end what was cancelled, before nobody waits for it
+_HANGING = 5.0  # seconds more, before its process is ended
 
 _numbers = itertools.count(1)
 
@@ -58,7 +59,7 @@ class Running:
                 if self._stopping is None and (self._timed_out or cancelled()):
                     self._stop(now)
                 if self._stopping is not None and now > self._stopping + _GRACE:
-                    self._abandon()
+                    threading.Thread(target=self._abandon, daemon=True).start()
                     break
         except BaseException:
             self._stop(time.monotonic())
@@ -82,7 +83,7 @@ class Running:
             threading.Thread(target=engine.cancel, args=(self._group,), daemon=True).start()
 
     def _abandon(self) -> None:
-        if self._engine is not None:
+        if not self._done.wait(_HANGING) and self._engine is not None:
             self._engine.kill()
 
     def _run(self) -> None:

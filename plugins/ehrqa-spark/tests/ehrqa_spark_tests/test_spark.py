@@ -160,11 +160,11 @@ def test_a_table_that_is_taken_away(tmp_path: Path) -> None:
         "WITH a AS (SELECT uuid() AS u) SELECT u FROM a",
         "SELECT TRANSFORM(n) USING 'cat' AS (m) FROM e",
         "SELECT IDENTIFIER('n') FROM e",
-        "SELECT * FROM IDENTIFIER('e')",
+        "SELECT * FROM IDENTIFIER('parquet.' || '`/tmp`')",
         "SELECT ${env:HOME}",
         "SELECT _metadata FROM e",
         "SELECT _metadata.file_path FROM e",
-        "SELECT * FROM e TABLESAMPLE (1 ROWS)",
+        "SELECT * FROM e TABLESAMPLE (10 PERCENT)",
         "SELECT * FROM e VERSION AS OF 1",
         "EXECUTE IMMEDIATE 'SELECT 1'",
         "BEGIN SELECT 1; END",
@@ -300,8 +300,9 @@ def test_only_this_machine_is_listened_to(database: SparkDatabase) -> None:
 QUIET = """
 import sys
 from ehrqa_spark import SparkDatabase
+from ehrqa_cli.contracts.types import Limits
 d = SparkDatabase.open(sys.argv[1])
-print(d.execute("SELECT max(n), sum(x) FROM e").rows[0][0])
+print(d.execute("SELECT max(n), sum(x) FROM e", Limits(seconds=100)).rows[0][0])
 """
 
 
@@ -337,7 +338,7 @@ def test_a_master_that_is_none(ehr: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_several_processes_as_on_a_cluster(ehr: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers in processes of their own: a query, a cancel, and the next one."""
-    monkeypatch.setenv("EHRQA_SPARK_MASTER", "local-cluster[2,1,512]")
+    monkeypatch.setenv("EHRQA_SPARK_MASTER", "local-cluster[2,1,1024]")
     opened = SparkDatabase.open(str(ehr))
     grouped = opened.execute("SELECT n % 3 AS k, count(*) FROM e GROUP BY 1 ORDER BY 1", LONG)
     assert grouped.rows == ((None, 1), (0, 167), (1, 167), (2, 166))
