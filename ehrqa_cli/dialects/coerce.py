@@ -72,6 +72,7 @@ class Coercions:
     def compare(self, left: Typed, sign: str, right: Typed) -> str:
         """``left sign right`` as SQLite compares."""
         ranged = self._range(left, sign, right) or self._range(right, FLIPPED[sign], left)
+        ranged = ranged or self._days(left, sign, right) or self._days(right, FLIPPED[sign], left)
         if ranged:
             return ranged
         if (verdict := self._classes(left, sign, right)) is not None:
@@ -168,6 +169,18 @@ class Coercions:
             either = f"{text.sql} IS NULL OR {number.sql} IS NULL"
             return f"CASE WHEN {either} THEN NULL ELSE {_TEXT_WINS[way]} END"
         return None
+
+    def _days(self, left: Typed, sign: str, right: Typed) -> str | None:
+        """Two Julian days so many whole days apart, compared in milliseconds.
+
+        The same as comparing what strftime('%J') writes: between the years 1029 and 6771 both
+        numbers stand on one grid of doubles, on which whole days are exact. And no text is made
+        of the times of each row, which took nine tenths of such a query's time.
+        """
+        if left.apart is None or right.kind != Kind.INTEGER:
+            return None
+        day = self.target.cast("86400000", "BIGINT")
+        return f"{left.apart} {sign} {right.sql} * {day}"
 
     def _range(self, left: Typed, sign: str, right: Typed) -> str | None:
         """``strftime('%Y-%m', t) = '2100-12'`` as a range of t, which a database can prune by."""

@@ -89,6 +89,9 @@ class DuckDb(Target):
     def julian_written(self, time: str) -> str:
         return f"CAST(PRINTF('%.9f', {self.julian(time)}) AS DOUBLE)"
 
+    def milliseconds(self, time: str) -> str | None:
+        return f"EPOCH_MS({time})"
+
     def epoch(self, time: str) -> str:
         return f"(EPOCH_MS({time}) // 1000)"
 

@@ -6,6 +6,7 @@ An allow-list by construction: what has no line here is refused, never passed on
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import expressions as exp
@@ -87,7 +88,9 @@ class Expressions:
             with scope.rows():
                 if scope.extreme is not None:
                     way, of = scope.extreme
-                    sql = self.target.value_at(sql, self.write(of, scope).sql, way)
+                    other = self.write(of, scope).sql
+                    itself = other == sql and found.kind not in TEXTS
+                    sql = f"{way}({sql})" if itself else self.target.value_at(sql, other, way)
                 else:
                     sql = self.target.any_value(sql)
         return Typed(sql, found.kind, affinity=True)
@@ -122,10 +125,13 @@ class Expressions:
         return self.write(node.this, scope), self.write(node.expression, scope)
 
     def _arithmetic(self, node: exp.Expr, sign: str, scope: Scope) -> Typed:
-        left, right = (self.to.number(v) for v in self._both(node, scope))
+        one, other = self._both(node, scope)
+        left, right = self.to.number(one), self.to.number(other)
         whole = left.kind == right.kind == Kind.INTEGER
         kind = Kind.INTEGER if whole else Kind.REAL
-        return Typed(f"({left.sql} {sign} {right.sql})", kind)
+        days = sign == "-" and one.instant and other.instant
+        apart = f"({one.instant} - {other.instant})" if days else None
+        return Typed(f"({left.sql} {sign} {right.sql})", kind, apart=apart)
 
     def _divide(self, node: exp.Div, scope: Scope) -> Typed:
         left, right = (self.to.number(v) for v in self._both(node, scope))
@@ -147,7 +153,7 @@ class Expressions:
 
     def _paren(self, node: exp.Paren, scope: Scope) -> Typed:
         value = self.write(node.this, scope)
-        return Typed(f"({value.sql})", value.kind, value.affinity, value.literal, value.prefix)
+        return replace(value, sql=f"({value.sql})", folded=False)
 
     def _connect(self, node: exp.Connector, scope: Scope) -> Typed:
         word = "AND" if isinstance(node, exp.And) else "OR"

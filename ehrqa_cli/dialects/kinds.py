@@ -36,7 +36,8 @@ class Typed:
     ``affinity`` is true for what stands for a column: SQLite converts the other side of a
     comparison to its type. ``literal`` is the value of a constant. ``prefix`` is a time and its
     unit where the text is the beginning of that time ('2100-12' of a month), so that comparing it
-    can become a range. ``folded`` is a text that is compared without its case.
+    can become a range. ``folded`` is a text that is compared without its case. ``instant`` is a
+    Julian day, and ``apart`` the difference of two, in milliseconds.
     """
 
     sql: str
@@ -45,6 +46,8 @@ class Typed:
     literal: str | int | float | None = None
     prefix: tuple[str, str] | None = None
     folded: bool = False
+    instant: str | None = None
+    apart: str | None = None
 
 
 @dataclass

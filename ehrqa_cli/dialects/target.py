@@ -161,6 +161,11 @@ class Target(ABC):
         number. Rounding a real number to 9 digits is not the same: it is wrong in the last one of
         every fourth time."""
 
+    def milliseconds(self, time: str) -> str | None:
+        """Milliseconds since 1970, as an integer; None where they are not to be had quickly."""
+        del time
+        return None
+
     @abstractmethod
     def epoch(self, time: str) -> str:
         """Seconds since 1970, as an integer."""

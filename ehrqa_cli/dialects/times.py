@@ -46,7 +46,8 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
         return Typed(time, Kind.TIMESTAMP, prefix=within)
     if name == "julianday" or form == "%J":
         if form == "%J":
-            return Typed(target.julian_written(time), Kind.JULIAN)
+            written = target.julian_written(time)
+            return Typed(written, Kind.JULIAN, instant=target.milliseconds(time))
         return Typed(target.julian(time), Kind.REAL)
     if name == "unixepoch":
         return Typed(target.epoch(time), Kind.INTEGER)
@@ -116,7 +117,8 @@ def _constant(name: str, values: list[str | int | float | None], target: Target)
     found = _evaluate(name, tuple(values))
     if isinstance(found, str):
         if name == "strftime" and values[0] == "%J":
-            return Typed(target.real(found), Kind.JULIAN, literal=found)
+            instant = _instant(tuple(values[1:]))
+            return Typed(target.real(found), Kind.JULIAN, literal=found, instant=instant)
         kind = Kind.DIGITS if found.isdigit() else Kind.TEXT
         return Typed(target.text(found), kind, literal=found)
     if not isinstance(found, int | float):
@@ -124,6 +126,12 @@ def _constant(name: str, values: list[str | int | float | None], target: Target)
     kind = Kind.INTEGER if isinstance(found, int) else Kind.REAL
     sql = repr(found) if kind == Kind.INTEGER else target.real(repr(found))
     return Typed(sql, kind, literal=found)
+
+
+def _instant(time: tuple[str | int | float | None, ...]) -> str | None:
+    """A constant time in milliseconds since 1970, if it is a whole second."""
+    seconds, rest = _evaluate("strftime", ("%s", *time)), _evaluate("strftime", ("%f", *time))
+    return f"{seconds}000" if str(rest).endswith(".000") else None
 
 
 @lru_cache(maxsize=1024)

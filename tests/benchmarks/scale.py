@@ -1,146 +1,209 @@
 """How fast are group questions on data of any size? Twenty of them, as logical forms.
 
-``python tests/benchmarks/scale.py --from demo.sqlite --copies 24 --out DIR``: the demo EHR of
-``ehrqa db demo`` is written to a folder of Parquet as often as asked, each time with other patients
-(all ids moved on), and every question is asked three times through the door that ``ehrqa ask``
-uses, linking and the model left out. Prints the median of each, and of all. ``--db TARGET`` asks an
-EHR that is there already, on any backend.
+``ehrqa db demo --format parquet --images --share 0.15 --patients N --out DIR`` makes the data: 100
+events and 1.48 admissions a patient. ``python tests/benchmarks/scale.py --db DIR`` asks every
+question three times through the door that ``ehrqa ask`` uses, linking and the model left out, and
+prints the median and the fastest of each, and the median of all. ``--db TARGET`` takes an EHR on
+any backend; ``--json FILE`` keeps the figures for scale_plot.py. ``--sqlite FILE`` first copies the
+folder into a SQLite EHR with its indexes. Other work on the machine counts: the load is printed.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
+import sqlite3
 import statistics
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from ehrqa_cli import neuralsql
-from ehrqa_cli.contract_suite.database import sample_tables
 from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
+from ehrqa_cli.ehr import bulk, schema
 from ehrqa_cli.ehr.open import now_in, open_database
 from ehrqa_cli.logical_form import compile_sql, parse
+from ehrqa_cli.vqa.tables import reader_of
 
-# Counts, top-n, survival, cost, values, and sequences of two events.
-QUESTIONS = (
-    "count_patients admission current",
-    'count_patients rx "heparin"',
-    'count_patients dx "hyperlipidemia, unspecified" since_ago "6 month"',
-    'count lab "creatinine"',
-    'count specimen "blood culture" this_year',
-    "top 5 dx",
-    'top 4 rx since_ago "1 year"',
-    "top 3 lab this_year",
-    "top 3 vital",
-    'top 5 rx with ( dx "essential (primary) hypertension" ) samevisit',
-    'top 3 lab after ( proc "ultrasonography of heart with aorta, transesophageal" ) samevisit',
-    'top_mortality 3 "3 month" dx',
-    'survival "6 month" dx "unspecified atrial fibrillation" followed ( rx "heparin" )',
-    'cost rx "heparin"',
-    'avg_total bill involving ( dx "type 2 diabetes mellitus without complications" )',
-    'max_total bill involving ( lab "glucose" ) since_ago "1 year"',
-    'count_patients rx "heparin" after ( dx "unspecified atrial fibrillation" ) samevisit',
-    'count_patients dx "hyperlipidemia, unspecified" after '
-    '( dx "essential (primary) hypertension" ) within "2 month"',
-    'max_count per_month dx "essential (primary) hypertension"',
-    'avg_count per_day dx "hyperlipidemia, unspecified" since "2100"',
+COUNT, TOP, SURVIVAL = "count", "top", "survival"
+COST, SEQUENCE, IMAGE = "cost", "sequence", "image"
+QUESTIONS: tuple[tuple[str, str], ...] = (
+    (COUNT, "count_patients admission current"),
+    (COUNT, 'count_patients dx "hyperlipidemia, unspecified" since_ago "6 month"'),
+    (COUNT, 'count lab "creatinine"'),
+    (COUNT, 'avg_count per_day dx "hyperlipidemia, unspecified" since "2100"'),
+    (TOP, "top 5 dx"),
+    (TOP, "top 3 lab this_year"),
+    (TOP, 'top 4 rx since_ago "1 year"'),
+    (TOP, 'top 5 rx with ( dx "essential (primary) hypertension" ) samevisit'),
+    (SURVIVAL, 'top_mortality 3 "3 month" dx'),
+    (
+        SURVIVAL,
+        'survival "6 month" dx "unspecified atrial fibrillation" followed ( rx "heparin" )',
+    ),
+    (COST, 'cost rx "heparin"'),
+    (COST, 'avg_total bill involving ( dx "type 2 diabetes mellitus without complications" )'),
+    (COST, 'max_total bill involving ( lab "glucose" ) since_ago "1 year"'),
+    (
+        SEQUENCE,
+        'count_patients rx "heparin" after ( dx "unspecified atrial fibrillation" ) samevisit',
+    ),
+    (
+        SEQUENCE,
+        'count_patients dx "hyperlipidemia, unspecified" after '
+        '( dx "essential (primary) hypertension" ) within "2 month"',
+    ),
+    (
+        SEQUENCE,
+        'top 3 lab after ( proc "ultrasonography of heart with aorta, transesophageal" ) samevisit',
+    ),
+    (IMAGE, 'count_patients study showing ( "pneumonia" at "left lung" ) since "2100-06"'),
+    (IMAGE, 'count_patients study showing ( "pleural effusion" ) female aged "60+"'),
+    (IMAGE, "count_patients study showing ( abnormality ) this_year"),
+    (
+        IMAGE,
+        'count_patients rx "furosemide" after ( study showing ( "pulmonary edema/hazy opacity" ) ) '
+        "samevisit",
+    ),
 )
-LIMITS = Limits(seconds=300.0, rows=1000)
-_IDS = ("subject_id", "hadm_id", "stay_id", "row_id", "event_id", "transfer_id")
-_DICTIONARIES = ("d_items", "d_labitems", "d_icd_diagnoses", "d_icd_procedures", "ehrqa_meta")
+LIMITS = Limits(seconds=600.0, rows=1000)
+EVENTS = (
+    *("diagnoses_icd", "procedures_icd", "labevents", "prescriptions", "chartevents"),
+    *("inputevents", "outputevents", "microbiologyevents", "icustays", "transfers"),
+)
 
 
-def write(source: Path, out: Path, copies: int) -> None:
-    """A folder of Parquet with ``copies`` times the patients of a SQLite EHR."""
-    import duckdb
-    from ehrqa_duckdb.write import write as write_duckdb
+@dataclass
+class Asked:
+    """One question: its kind and form, the seconds of each run, and what it gave."""
 
-    out.mkdir(parents=True)
-    tables = sample_tables(source)
-    made = write_duckdb(out / "one.duckdb", tables)
-    with duckdb.connect(str(made), read_only=True) as connection:
-        connection.execute("SET preserve_insertion_order = false")
-        step = 1 + max(
-            int(connection.execute(f"SELECT max({c}) FROM {t.name}").fetchall()[0][0] or 0)
-            for t in tables
-            for c, _ in t.columns
-            if c in _IDS
-        )
-        for table in tables:
-            once = table.name in _DICTIONARIES
-            columns = [
-                f"{c} + k.k * {step} AS {c}" if c in _IDS and not once else c
-                for c, _ in table.columns
-            ]
-            many = "" if once else f", range({copies}) AS k(k)"
-            connection.execute(
-                f"COPY (SELECT {', '.join(columns)} FROM {table.name}{many}) "
-                f"TO '{out / table.name}.parquet' (FORMAT parquet, COMPRESSION zstd)"
-            )
-    made.unlink()
+    kind: str
+    form: str
+    seconds: list[float] = field(default_factory=list)
+    told: str = ""
+    error: str = ""
 
 
-def ask(database: Database, form: str, as_of: str, times: int) -> tuple[list[float], str]:
-    """Seconds of each run of a question, and what it gave."""
-    took: list[float] = []
-    told = ""
+def ask(
+    database: Database, graphs: ImageReader | None, kind: str, form: str, as_of: str, times: int
+) -> Asked:
+    """Ask one question so many times; once when it fails."""
+    asked = Asked(kind, form)
     for _ in range(times):
         started = time.monotonic()
         try:
             result, _sql = neuralsql.run(
-                compile_sql(parse(form)), database, as_of=as_of, limits=LIMITS
+                compile_sql(parse(form)), database, as_of=as_of, limits=LIMITS, graphs=graphs
             )
-            told = f"{len(result.rows)} rows, {result.rows[:1]}"
+            asked.told = f"{len(result.rows)} rows, {result.rows[:1]}"
         except EhrqaError as error:
-            told = f"ERROR {error}"
-        took.append(time.monotonic() - started)
-    return took, told
+            asked.error = asked.told = f"ERROR {error}"
+        asked.seconds.append(time.monotonic() - started)
+        if asked.error:
+            break
+    return asked
+
+
+def rows_of(database: Database) -> dict[str, int]:
+    """How many rows each table has."""
+    return {
+        table: int(database.execute(f"SELECT COUNT(*) FROM {table}", LIMITS).rows[0][0] or 0)
+        for table in database.schema()
+    }
+
+
+def to_sqlite(folder: Path, out: Path) -> None:
+    """Copy a folder of Parquet into a SQLite EHR with the importer's tables and indexes."""
+    import duckdb
+
+    wanted = (*schema.TABLES, *schema.OPTIONAL_TABLES)
+    with duckdb.connect() as source, bulk.new_database(out) as target:
+        for table in wanted:
+            files = folder / table.name / "*.parquet"
+            path = files if files.parent.is_dir() else folder / f"{table.name}.parquet"
+            times = {c.name for c in table.columns if c.type == schema.TIME_TYPE}
+            columns = ", ".join(
+                f"strftime({n}, '%Y-%m-%d %H:%M:%S')" if n in times else n for n in table.names()
+            )
+            target.execute(table.ddl())
+            found = source.execute(f"SELECT {columns} FROM read_parquet('{path}') ORDER BY row_id")
+            marks = ", ".join("?" * len(table.columns))
+            while rows := found.fetchmany(100_000):
+                target.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
+        _index(target, wanted)
+        meta = source.execute(f"SELECT key, value FROM '{folder}/ehrqa_meta.parquet'").fetchall()
+        bulk.write_meta(target, dict(meta))
+
+
+def _index(target: sqlite3.Connection, tables: tuple[schema.Table, ...]) -> None:
+    bulk.index(target, tables, lambda done, of: None)
+
+
+def size_of(db: Path) -> int:
+    """Bytes on the disk."""
+    files = [p for p in db.rglob("*") if p.is_file()] if db.is_dir() else [db]
+    return sum(p.stat().st_size for p in files if p.exists())
 
 
 @click.command()
-@click.option("--from", "source", type=click.Path(path_type=Path, exists=True))
-@click.option("--copies", default=1, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Where to write the Parquet files.")
-@click.option("--db", type=click.Path(path_type=Path), help="Ask this one instead.")
+@click.option("--db", required=True, help="The EHR: a folder, a file, or a server's address.")
+@click.option("--sqlite", type=click.Path(path_type=Path), help="Copy the folder to this file.")
 @click.option("--times", default=3, show_default=True)
+@click.option("--only", default="", help="Only questions of this kind.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path))
+@click.option("--name", default="", help="The backend's name in the figures.")
 def main(
-    source: Path | None,
-    copies: int,
-    out: Path | None,
-    db: Path | None,
-    times: int,
-    json_file: Path | None,
+    db: str, sqlite: Path | None, times: int, only: str, json_file: Path | None, name: str
 ) -> None:
     """Print how long each question takes."""
-    if db is None:
-        if source is None or out is None:
-            raise click.UsageError("name --from and --out, or --db")
+    if sqlite is not None:
         started = time.monotonic()
-        write(source, out, copies)
-        click.echo(f"written in {time.monotonic() - started:.0f} s")
-        db = out
+        to_sqlite(Path(db), sqlite)
+        click.echo(f"copied in {time.monotonic() - started:.0f} s")
+        db = str(sqlite)
+    before = os.getloadavg()[0]
     started = time.monotonic()
     database = open_database(db)
     opened = time.monotonic() - started
-    as_of = now_in(database)
-    events = sum(
-        int(database.execute(f"SELECT COUNT(*) FROM {t}", LIMITS).rows[0][0] or 0)
-        for t in database.schema()
+    as_of, graphs = now_in(database), reader_of(database)
+    rows = rows_of(database)
+    events, every = sum(rows.get(t, 0) for t in EVENTS), sum(rows.values())
+    click.echo(f"{db}: {events:,} events, {every:,} rows, opened in {opened:.2f} s")
+    done: list[Asked] = []
+    for kind, form in QUESTIONS:
+        if only and kind != only:
+            continue
+        asked = ask(database, graphs, kind, form, as_of, times)
+        done.append(asked)
+        median, least = statistics.median(asked.seconds), min(asked.seconds)
+        click.echo(f"{median:8.3f} {least:8.3f} s  {kind:8} {form[:60]:60}  {asked.told[:50]}")
+    medians = [statistics.median(a.seconds) for a in done]
+    least = [min(a.seconds) for a in done]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    load = (before, os.getloadavg()[0])
+    click.echo(
+        f"median {statistics.median(medians):.3f} s (fastest runs {statistics.median(least):.3f}), "
+        f"longest {max(medians):.3f} s ({max(least):.3f}), of {len(done)} questions; "
+        f"peak {peak} MB, load {load[0]:.1f} to {load[1]:.1f}"
     )
-    click.echo(f"{db}: {events:,} rows in all, opened in {opened:.2f} s")
-    medians: dict[str, float] = {}
-    for form in QUESTIONS:
-        took, told = ask(database, form, as_of, times)
-        medians[form] = statistics.median(took)
-        click.echo(f"{medians[form]:8.3f} s  {form[:70]:70}  {told[:60]}")
-    median, worst = statistics.median(medians.values()), max(medians.values())
-    click.echo(f"median {median:.3f} s, longest {worst:.3f} s, of {len(medians)} questions")
     if json_file is not None:
-        json_file.write_text(json.dumps({"rows": events, "seconds": medians}, indent=1))
+        record = {
+            "backend": name or database.dialect,
+            "events": events,
+            "rows": rows,
+            "bytes": size_of(Path(db)),
+            "opened": opened,
+            "peak_mb": peak,
+            "load": load,
+            "questions": [vars(a) for a in done],
+        }
+        json_file.write_text(json.dumps(record, indent=1) + "\n")
     database.close()
 
 
