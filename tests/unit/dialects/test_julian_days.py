@@ -26,7 +26,7 @@ def test_what_is_written() -> None:
     assert written(now).startswith("((4133980740000 - EPOCH_MS(b)) < 1 * ")
     # Parts of a day, times below a second and what is no difference stay with the numbers.
     assert "EPOCH_MS(a) +" in written(f"{days} >= 30.5")
-    assert "PRINTF" in written(f"strftime('%J', '2100-01-01 00:00:00.5') - strftime('%J', b) < 1")
+    assert "PRINTF" in written("strftime('%J', '2100-01-01 00:00:00.5') - strftime('%J', b) < 1")
     assert "PRINTF" in written("strftime('%J', a) >= 30")
 
 
