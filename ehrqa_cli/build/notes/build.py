@@ -58,7 +58,7 @@ class NotesOrder:
 def prompts_sha256() -> str:
     """The SHA-256 of everything that the model is told."""
     told = [prompts.SYSTEM, *map(prompts.question_prompt, prompts.TOPICS)]
-    return hashlib.sha256("\0".join([*told, prompts.choices_prompt("")]).encode()).hexdigest()
+    return hashlib.sha256("\0".join([*told, prompts.choices_prompt("", "")]).encode()).hexdigest()
 
 
 def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None) -> Plain:
@@ -133,7 +133,7 @@ def counts(items: Iterable[Plain]) -> Plain:
     """Counts of items as the paper's tables 2 and 3 have them, by split, level and number of
     notes, category, and right letter."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    total = longest = flagged = copied = 0
+    total = longest = flagged = copied = told = 0
     for item in items:
         total += 1
         found["split"][item.get("split") or "all"] += 1
@@ -142,6 +142,7 @@ def counts(items: Iterable[Plain]) -> Plain:
         found["answer"][str(item["answer"] or "none")] += 1
         flagged += bool(item.get("flags"))
         copied += bool(item.get("checks", {}).get("evidence_copied"))
+        told += bool(item.get("checks", {}).get("answer_told"))
         right = item["choices"].get(item["answer"] or "")
         if right is not None:
             others = [v for k, v in item["choices"].items() if k != item["answer"]]
@@ -152,6 +153,7 @@ def counts(items: Iterable[Plain]) -> Plain:
         "right_choice_is_the_longest": longest,
         "flagged_for_the_reviewer": flagged,
         "evidence_copied": copied,
+        "step_2_was_told_the_answer": told,
     }
 
 

@@ -89,10 +89,14 @@ def plain(text: str) -> str:
 
 def closeness(one: str, other: str) -> float:
     """F1 of the words that say something, 0 to 1; of texts without any, whether they are alike."""
-    a, b = content(one), content(other)
+    a, b = _telling(one), _telling(other)
     if not a or not b:
         return float(plain(one) == plain(other))
     return 2 * len(a & b) / (len(a) + len(b))
+
+
+def _telling(text: str) -> frozenset[str]:
+    return content(text) | (_NOT & set(plain(text).split()))
 
 
 def asked_before(question: str, seen: Iterable[str]) -> bool:

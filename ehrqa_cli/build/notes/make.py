@@ -18,7 +18,7 @@ from ehrqa_cli.build.notes import checks
 from ehrqa_cli.build.notes.author import Author
 from ehrqa_cli.build.notes.donors import unanswerable
 from ehrqa_cli.build.notes.evidence import Place, by_words, locate
-from ehrqa_cli.build.notes.parse import LETTERS, read_draft, read_options
+from ehrqa_cli.build.notes.parse import LETTERS, Draft, Options, read_draft, read_options
 from ehrqa_cli.build.notes.prompts import TOPICS, choices_prompt, question_prompt
 from ehrqa_cli.build.notes.sample import STRATA, Sample, next_stratum, stratum_of
 from ehrqa_cli.build.sets.shares import fraction
@@ -175,13 +175,14 @@ class NoteItems:
         places = places or by_words(draft.evidence, notes)
         if not places:
             return checks.NOT_IN_NOTES
-        wrote.append(self._author.write(choices_prompt(draft.question), _STEP_2, _REASON))
-        options = read_options(wrote[-1])
-        if options is None:
-            return checks.NO_CHOICES
-        fault = checks.options_fault(options, draft, whole)
-        if fault is not None:
-            return fault
+        # First from the question alone, as in the paper; where that fails, with the answer told.
+        for told in (None, draft.answer):
+            wrote.append(self._author.write(choices_prompt(draft.question, told), _STEP_2, _REASON))
+            options = _options(wrote[-1], draft, whole)
+            if isinstance(options, Options):
+                break
+        if isinstance(options, str):
+            return options
         if checks.longest_is_right(options.choices, options.correct) and checks.longest_too_often(
             state.longest, len(state.items)
         ):
@@ -200,6 +201,7 @@ class NoteItems:
             "checks": {
                 "found_again": reader[1],
                 "evidence_copied": copied,
+                "answer_told": told is not None,
                 "step_1_answer": draft.answer,
             },
         }
@@ -257,6 +259,14 @@ class NoteItems:
             "num_notes": len(notes),
             "tokens": tokens,
         }
+
+
+def _options(text: str, draft: Draft, whole: str) -> Options | str:
+    """The choices that the model wrote, or what is wrong with them."""
+    options = read_options(text)
+    if options is None:
+        return checks.NO_CHOICES
+    return checks.options_fault(options, draft, whole) or options
 
 
 def _topics(seed: int, patient: int) -> list[str]:

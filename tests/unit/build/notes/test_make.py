@@ -230,6 +230,19 @@ def test_each_fault_has_its_name(few, tmp_path, why, reply) -> None:
     assert why in error.value.message
 
 
+def test_where_step_two_fails_it_is_told_the_answer(few, tmp_path) -> None:
+    def reply(text: str) -> str:
+        said = made_up.reply(text)
+        if "Answer Choices" in text and "Options:" not in text and "choice says" not in text:
+            return said.replace("Answer: E", "Answer: A")
+        return said
+
+    card = build_notes(order(few, tmp_path / "set", reply, size=2, tries=1)[0])
+    assert card["counts"]["step_2_was_told_the_answer"] == card["counts"]["questions"] == 2
+    card = build_notes(order(few, tmp_path / "other", size=2, tries=1)[0])
+    assert card["counts"]["step_2_was_told_the_answer"] == 0 < card["counts"]["questions"]
+
+
 def _told(said: str) -> str:
     drug = said.split("Answer : ")[1].split("\n")[0]
     return said.replace("Which drug", f"Was {drug} the drug that")

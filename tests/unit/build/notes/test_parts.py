@@ -95,6 +95,7 @@ def test_words_and_numbers() -> None:
     assert numbers("1,200 ml and 2.5 g, 120/80") == {"1200", "2.5", "120/80"}
     assert checks.closeness("aspirin 81 mg", "Aspirin, 81 mg!") == 1.0
     assert checks.closeness("no", "No.") == 1.0 and checks.closeness("no", "yes") == 0.0
+    assert checks.closeness("chest pain", "no chest pain") < 1.0
     assert checks.nearly("What was his last A1c?", ["What was his A1c last?"])
     assert not checks.nearly("What was his last A1c?", ["Why was he admitted?"])
 
