@@ -336,9 +336,17 @@ class FromFile:
         return own
 
 
-def wordings(path: Path) -> ByModel | FromFile:
-    """What ``--paraphrase`` names: a GGUF model, or a file of paraphrases by its ending .jsonl."""
-    return FromFile(path) if path.suffix == ".jsonl" else ByModel(path)
+def wordings(name: str) -> ByModel | FromFile:
+    """What ``--paraphrase`` names: a file of paraphrases (by its ending .jsonl), a GGUF file, or a
+    model that was pulled. Raises ModelError for none of these."""
+    from ehrqa_cli.chat import Gguf
+
+    path = Path(name)
+    if path.suffix == ".jsonl":
+        return FromFile(path)
+    if path.suffix == ".gguf" or path.is_file():
+        return ByModel(path)
+    return ByModel(Gguf.pulled(name).path)
 
 
 def _unwritten(path: Path, error: OSError) -> BuildError:

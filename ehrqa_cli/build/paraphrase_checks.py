@@ -65,6 +65,9 @@ _GROUPS = {
         "volume": r"volumes?|amounts?|quantit(?:y|ies)|much",
         "value": r"values?|results?|readings?|levels?|measure(?:d|ments?)",
         "percentile": r"percentiles?",
+        # Units: "within the same period" is no year because the stand-in is one.
+        **{unit: f"{unit}s?|{unit}ly" for unit in ("hour", "week", "month", "year")},
+        "day": "days?|daily",
         "length": r"length|long|duration",
         "prescribed": r"prescri(?:bed?|ptions?|bing)|medications?|drugs?|given|taking|took|"
                       r"received?|administered",
@@ -84,6 +87,7 @@ _YES_NO = re.compile(
     r"(?:(?:if|whether)\b|(?:is|are|was|were|has|have|had|did|does|do)\b)",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(r"\b[Ww]hich\b.*, (?:the )?(.+?) or (?:the )?[^,]+\?$")
 _ASIDE = re.compile(
     r"^(?:in|on|for|of|during|given|looking at|based on|after|since)\b[^,]*, ", re.I
 )
@@ -115,6 +119,8 @@ def rejected(
         return why
     if is_yes_no(spelled.text) != is_yes_no(said):
         return "another kind of answer"
+    if _options_lost(spelled.text, said):
+        return "no longer a choice"
     if _apart(said, spelled.text) < LEAST_CHANGE:
         return "hardly changed"
     if any(_apart(said, other) < LEAST_APART for other in kept):
@@ -139,6 +145,16 @@ def peers_of(template: str, others: Sequence[str], embed: Embed) -> Peers:
     """A template among those with the same slots."""
     texts = tuple(dict.fromkeys(spell(text).text for text in (template, *others)))
     return Peers(texts, embed(texts), 0)
+
+
+def _options_lost(text: str, said: str) -> bool:
+    """Of a choice between two ("which is it, this or that?"): do the words make the first of them
+    what something else is related to?"""
+    found = _CHOICE.search(text)
+    if found is None:
+        return False
+    first = re.escape(found[1])
+    return re.search(rf"\b(?:to|with|by|of|from) (?:the )?{first}\b", said, re.I) is not None
 
 
 def is_yes_no(text: str) -> bool:

@@ -28,8 +28,13 @@ _STAND_INS = {
     "abbrev": "CABG", "admloc": "emergency room", "viewpos": "AP", "cmp": "less",
 }  # fmt: skip
 _NEW = "newly detected"  # of images: ${comparison} is no comparison of values
-# Said in the singular as well; the slot is filled with whichever the vocabulary has.
-_NUMBERLESS = frozenset({"category", "category_2"})
+# How else a stand-in may be said: the slot takes the place of the whole of it. Categories also come
+# in the singular; the slot is filled with whichever the vocabulary has.
+_SAID_AS = {
+    "category": "diseases?", "category_2": "devices?",
+    "tg": "(?:in|during) (?:the year )?2019", "tg2": "(?:in|during) (?:the year )?2021",
+    "tw": "within (?:two|2) months", "n_rank": "(?:five|5)", "sort": "(?:highest|maximum)",
+}  # fmt: skip
 _TIDIED = (
     ("Has_verb", "Has"), ("are_verb", "are"), ("is_verb", "is"),
     ("any abnormality", "any abnormalities"), ("list all abnormality", "list all abnormalities"),
@@ -49,7 +54,7 @@ class Spelled:
         """``said`` with the slots for their stand-ins; None when one is missing or comes more
         often than in the template (once is enough of a patient named twice)."""
         for slot, words, count in sorted(self.stand_ins, key=lambda s: -len(s[1])):
-            pattern = _pattern(words, _name(slot) in _NUMBERLESS)
+            pattern = _pattern(slot, words)
             found = len(pattern.findall(said))
             if not 1 <= found <= count or (found != count and _name(slot) != "p"):
                 return None
@@ -58,8 +63,8 @@ class Spelled:
 
     def without(self, said: str) -> str:
         """``said`` without the stand-ins: the words that are the model's own."""
-        for _, words, _ in sorted(self.stand_ins, key=lambda s: -len(s[1])):
-            said = _pattern(words, True).sub(" _ ", said)
+        for slot, words, _ in sorted(self.stand_ins, key=lambda s: -len(s[1])):
+            said = _pattern(slot, words).sub(" _ ", said)
         return said
 
 
@@ -97,6 +102,6 @@ def _name(slot: str) -> str:
     return canonical(plain)
 
 
-def _pattern(words: str, any_number: bool) -> re.Pattern[str]:
-    body = re.escape(words.removesuffix("s")) + "s?" if any_number else re.escape(words)
-    return re.compile(rf"(?<![\w-]){body}(?![\w-])", re.IGNORECASE)
+def _pattern(slot: str, words: str) -> re.Pattern[str]:
+    body = re.escape(words) if slot == "${comparison}" else _SAID_AS.get(_name(slot))
+    return re.compile(rf"(?<![\w-])(?:{body or re.escape(words)})(?![\w-])", re.IGNORECASE)

@@ -30,9 +30,8 @@ _splits = click.option(
 )
 _paraphrase = click.option(
     "--paraphrase",
-    type=FILE,
-    metavar="FILE",
-    help="A GGUF model that words the templates anew, or another set's paraphrases.jsonl.",
+    metavar="MODEL",
+    help="Word the templates anew: a GGUF file, a pulled model, or a paraphrases.jsonl.",
 )
 _graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
 
@@ -164,10 +163,10 @@ def vqa(**flags: Any) -> int:
     return _tell(card, flags)
 
 
-def _wordings(path: Path | None) -> Wordings | None:
+def _wordings(name: str | None) -> Wordings | None:
     from ehrqa_cli.build.paraphrase import wordings
 
-    return None if path is None else wordings(path)
+    return None if name is None else wordings(name)
 
 
 def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:

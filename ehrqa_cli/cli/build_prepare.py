@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import FILE, as_path, json_option, open_database
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 from ehrqa_cli.contracts.errors import UsageError
 
 _RANGE = re.compile(r"(\d+)\s*(?:-|:|to)\s*(\d+)")
@@ -27,7 +27,7 @@ _count = click.IntRange(min=0)
 
 
 @click.command()
-@click.option("--db", callback=as_path, metavar="TARGET", help="The EHR; it is only read.")
+@db_option
 @click.option("--mimic", type=FILE, metavar="DIR", help="Or MIMIC-IV's files (hosp/, icu/).")
 @click.option("--ehrsql", is_flag=True, help="With --mimic: EHRSQL's conventions of the import.")
 @click.option("--metadata", type=FILE, metavar="FILE", help="MIMIC-CXR's metadata (CSV).")
@@ -43,14 +43,59 @@ _count = click.IntRange(min=0)
     metavar="DIR",
     help="A new folder; one that was broken off goes on.",
 )
-@click.option("--patients", "silver", type=_count, default=800, show_default=True)
-@click.option("--gold-patients", "gold", type=_count, default=400, show_default=True)
-@click.option("--age", "ages", default="11-89", show_default=True, callback=_range)
-@click.option("--even-ages", is_flag=True, help="As many of each age group as there are.")
-@click.option("--min-studies", "studies", type=_count, default=1, show_default=True)
-@click.option("--years", default="2100-2105", show_default=True, callback=_range)
-@click.option("--current", type=click.FloatRange(0, 1), default=0.1, show_default=True,
-              help="Share of patients who are in hospital now.")  # fmt: skip
+@click.option(
+    "--patients",
+    "silver",
+    type=_count,
+    default=800,
+    show_default=True,
+    metavar="N",
+    help="Patients of the silver database, at most.",
+)
+@click.option(
+    "--gold-patients",
+    "gold",
+    type=_count,
+    default=400,
+    show_default=True,
+    metavar="N",
+    help="Patients of the gold database, at most.",
+)
+@click.option(
+    "--age",
+    "ages",
+    default="11-89",
+    show_default=True,
+    callback=_range,
+    metavar="MIN-MAX",
+    help="Ages at every visit.",
+)
+@click.option("--even-ages", is_flag=True, help="As many of one age group as of another.")
+@click.option(
+    "--min-studies",
+    "studies",
+    type=_count,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="X-ray studies of a patient, where there are images.",
+)
+@click.option(
+    "--years",
+    default="2100-2105",
+    show_default=True,
+    callback=_range,
+    metavar="FROM-TO",
+    help="The time frame; now is its end.",
+)
+@click.option(
+    "--current",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Of the patients, in hospital now.",
+)
 @click.option("--keep-units", is_flag=True, help="Keep values in any unit [default: commonest].")
 @click.option("--keep-case", is_flag=True, help="Keep capitals [default: lower case].")
 @click.option("--synthetic-costs", type=int, metavar="SEED", help="Made-up prices, if none are.")
@@ -67,6 +112,7 @@ def prepare(**flags: Any) -> int:
       ehrqa build prepare --mimic mimic-iv-2.2 --metadata mimic-cxr-2.0.0-metadata.csv.gz \\
         --imagenome chest-imagenome --gold gold.txt --out ready
     """
+    from ehrqa_cli import config
     from ehrqa_cli.build.prepare.options import Options
     from ehrqa_cli.build.prepare.run import Order
     from ehrqa_cli.build.prepare.run import prepare as run
@@ -78,7 +124,9 @@ def prepare(**flags: Any) -> int:
         lower_case=not flags["keep_case"],
         **{n: flags[n] for n in _SAME},
     )
-    database = open_database(flags["db"]) if flags["db"] else None
+    named = flags["db"] or flags["mimic"]
+    db = flags["db"] if named else database_path(None, config.load())
+    database = open_database(db) if db else None
     try:
         order = Order(
             flags["out"], options, open_database, database, **{n: flags[n] for n in _WHERE}

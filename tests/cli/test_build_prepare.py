@@ -62,7 +62,8 @@ def test_what_it_says(cli, ready, tmp_path) -> None:
     ran = cli("build", "prepare", "--db", ready / "silver" / "ehr.sqlite", "--age", "old",
               "--out", tmp_path / "other")  # fmt: skip
     assert ran.code == 2 and "must be a range, not old" in ran.err
-    ran = cli("build", "prepare", "--out", tmp_path / "other")
+    ran = cli("build", "prepare", "--db", ready / "silver" / "ehr.sqlite", "--mimic", tmp_path,
+              "--out", tmp_path / "other")  # fmt: skip
     assert ran.code == 2 and "give either --db or --mimic" in ran.err
 
 
@@ -148,3 +149,6 @@ def test_a_model_that_is_none(cli, ready, tmp_path) -> None:
     ran = cli("build", "questions", "--db", ready / "gold" / "ehr.sqlite", "--paraphrase",
               tmp_path / "model.gguf", "--out", tmp_path / "out")  # fmt: skip
     assert ran.code == 1 and "is not a GGUF file" in ran.err
+    ran = cli("build", "questions", "--db", ready / "gold" / "ehr.sqlite", "--paraphrase",
+              "nobodys-model", "--out", tmp_path / "out")  # fmt: skip
+    assert ran.code in (1, 2) and "nobodys-model" in ran.err and not (tmp_path / "out").exists()

@@ -51,6 +51,12 @@ class Source:
             if not patients:
                 return
             where = f" AND subject_id IN ({', '.join(map(str, sorted(patients)))})"
+        if "row_id" not in self.columns(table):  # a tb_cxr may have none
+            order = ", ".join(columns)
+            yield from self.query(
+                f"SELECT 0 AS row_id, {order} FROM {table} WHERE 1 = 1{where} ORDER BY {order}"
+            )
+            return
         ((low, high, count),) = self.query(
             f"SELECT min(row_id), max(row_id), count(*) FROM {table}"
         )

@@ -28,6 +28,9 @@ DIAGNOSED = (
 )
 COUNT = "Count the number of patients who were prescribed {drug_name} [time_filter_global1]."
 TOP = "What are_verb the top [n_rank] frequent diagnoses [time_filter_global1]?"
+CHOICE = (
+    "Given the study {study_id}, which ${category} is related, ${attribute_1} or ${attribute_2}?"
+)
 
 
 def _flat(texts: Sequence[str]) -> list[list[float]]:
@@ -71,7 +74,9 @@ def test_every_template_can_be_spelt_and_its_own_words_give_it_back() -> None:
         (DIAGNOSED, "Check whether patient 4711 had hypertension in 2019.", None),
         (DIAGNOSED, "In 2019, did patient 4711 have a diagnosis of Hypertension?", None),
         (DIAGNOSED, "Did patient 4711 have high blood pressure in 2019?", "a slot"),
-        (DIAGNOSED, "Did patient 4711 have hypertension in the year 2019?", "a slot"),
+        (DIAGNOSED, "Did patient 4711 have hypertension in the year 2019?", None),
+        (DIAGNOSED, "Did patient 4711 have hypertension from January 2019?", "a slot"),
+        (DIAGNOSED, "Did patient 4711 have hypertension in 2019, that same year?", "'year' added"),
         (DIAGNOSED, "Did patient 4711 get a hypertension diagnosis in 2019 or 2020?", "number"),
         (DIAGNOSED, "When was patient 4711 diagnosed with hypertension in 2019?", "when|kind"),
         (DIAGNOSED, "Was patient 4711 first found to have hypertension in 2019?", "'first' added"),
@@ -86,6 +91,8 @@ def test_every_template_can_be_spelt_and_its_own_words_give_it_back() -> None:
         (TOP, "Show the five diagnoses that were made in 2019.", "'most' lost"),
         (TOP, "Show five (5) most common diagnoses in 2019.", "slot"),
         (TOP, "five in 2019", "'most' lost"),
+        (CHOICE, "In study 50312, which disease does one see, pneumonia or atelectasis?", None),
+        (CHOICE, "Find the diseases related to pneumonia or atelectasis in study 50312.", "choice"),
     ],
 )
 def test_what_is_rejected_and_why(template: str, said: str, why: str | None) -> None:
@@ -162,7 +169,7 @@ def test_it_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
 def test_a_file_can_be_used_again_but_not_with_other_slots(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     write(EVERY, EVERY, Fake(*GOOD, *TOPS), _flat, path, each=2)
-    source = wordings(path)
+    source = wordings(str(path))
     assert isinstance(source, FromFile) and len(source.settings()["file_sha256"]) == 64
     made = source.make(tmp_path / "set" / "p.jsonl", EVERY[:1], lambda _done, _of: None)
     assert list(made.done) == [("table", COUNT)] == list(read(tmp_path / "set" / "p.jsonl").done)
