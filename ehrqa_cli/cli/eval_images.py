@@ -176,7 +176,7 @@ def ehrxqa(**flags: Any) -> int:
     chosen = systems.choose(flags["system"], flags["predictions"], systems.EHRXQA)
     settings = config.load()
     path = database_path(flags["db"], settings)
-    session = open_measured(path, flags, chosen, settings.model, images=True)
+    session = open_measured(path, flags, chosen, settings.model)
     with ExitStack() as stack:
         stack.enter_context(session)
         advance = stack.enter_context(diagnostics.progress())

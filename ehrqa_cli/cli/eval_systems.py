@@ -107,24 +107,22 @@ def open_writer(
     return opened
 
 
-def open_measured(
-    db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str, *, images: bool = False
-) -> Session:
-    """The session of a variant of this program, which other processes can open too; without
-    ``images`` none are read. Raises what opening it raises."""
+def open_measured(db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str) -> Session:
+    """The session of a variant of this program with the reader of images that is wanted, which
+    other processes can open too. Raises what opening it raises."""
     from ehrqa_cli.evaluate.systems import FEW_SHOT
 
     named = model if chosen.name in FEW_SHOT else flags["model"] or model
     name = "ours-fast" if flags.get("fast") and chosen.name == "ours" else chosen.name
-    labels = flags["scene_graphs"] if images else None
-    if not images or labels is not None:
-        opener = partial(_open, db, named, flags["as_of"], name, labels)
-        session = opener()
-        session.reopen = opener
-        return session
-    graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
-    # One model for images uses all processors by itself.
-    return _open(db, named, flags["as_of"], name, None, graphs)
+    labels, graphs = flags["scene_graphs"], None
+    if labels is None:
+        graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
+    opener = partial(_open, db, named, flags["as_of"], name, labels)
+    if graphs is not None:  # one model for images uses all processors by itself
+        return opener(graphs)
+    session = opener()
+    session.reopen = opener
+    return session
 
 
 def _open(

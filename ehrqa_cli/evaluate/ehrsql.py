@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.plugins import Database, Text2Sql
+from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
+from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Question
-from ehrqa_cli.ehr.mapped import Mapped
-from ehrqa_cli.ehr.open import now_in, open_as_it_is
 from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.confidence import Thresholds
-from ehrqa_cli.engine.times import check_time
-from ehrqa_cli.evaluate.execution import SCORING, Judge, check_tables, official_text
+from ehrqa_cli.evaluate.execution import SCORING, Judge, official_text, open_judge
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash, hash_file, write_whole
 from ehrqa_cli.evaluate.journal import RECORDS, Journal, Made
@@ -90,9 +87,7 @@ class EhrSqlRun:
                     mode=self.mode,
                 )
             )
-            there = self._there(stack, session, asks)
-            check_tables(items, there, str(self.db))
-            judge = self._judge(there, session, new, asks)
+            judge = open_judge(stack, items, session if asks else None, self.db, self.as_of, new)
             predict, predictor = self._predictor(stack, session, items, judge)
             header = self._header(dataset, judge, predictor, session.versions)
             records = self._records(items, header, predict)
@@ -100,26 +95,6 @@ class EhrSqlRun:
         if self.out is not None:
             _write(self.out, report, records)
         return report
-
-    def _there(self, stack: ExitStack, session: Session, asks: bool) -> Database:
-        """The database as it is: the gold queries are written for its own tables."""
-        if asks and not isinstance(session.database, Mapped):
-            return session.database
-        return stack.enter_context(closing(open_as_it_is(self.db)))
-
-    def _judge(self, there: Database, session: Session, new: frozenset[str], asks: bool) -> Judge:
-        if asks:
-            return Judge(there, session.as_of, new, session.database)
-        # What is not asked need be no EHR that this program can read.
-        if self.as_of is not None:
-            return Judge(there, check_time(self.as_of), new)
-        try:
-            return Judge(there, now_in(there), new)
-        except DatabaseError as error:
-            raise EvaluationError(
-                f"{self.db} does not tell when it ends ({error.message})",
-                "say what now means with --as-of TIME",
-            ) from None
 
     def _predictor(
         self, stack: ExitStack, session: Session, items: Sequence[Item], judge: Judge

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
+from ehrqa_cli.ehr.mapped import Mapped
+from ehrqa_cli.ehr.open import now_in, open_as_it_is
+from ehrqa_cli.engine import Session
+from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.load import Item
 from ehrqa_cli.evaluate.metrics import comparable
 from ehrqa_cli.evaluate.records import Record
@@ -118,6 +124,40 @@ class Judge:
     def _execute(self, sql: str, database: Database | None = None) -> tuple[Row, ...]:
         where = database or self.database
         return neuralsql.run(sql, where, as_of=self.as_of, limits=SCORING)[0].rows
+
+
+def open_judge(
+    stack: ExitStack,
+    items: Sequence[Item],
+    session: Session | None,
+    db: Path,
+    as_of: str | None = None,
+    unseen: frozenset[str] = frozenset(),
+) -> Judge:
+    """A judge over the database as it is, which the gold queries are written for; what it opens is
+    closed with ``stack``. ``session`` is what is asked, None where nothing is: then ``db`` need be
+    no EHR that this program can read.
+
+    Raises EvaluationError for a database without the tables of ``items``, or that does not tell
+    when it ends, and what opening it raises.
+    """
+    asked = session.database if session is not None else None
+    if asked is None or isinstance(asked, Mapped):
+        there: Database = stack.enter_context(closing(open_as_it_is(db)))
+    else:
+        there = asked
+    check_tables(items, there, str(db))
+    if session is not None:
+        return Judge(there, session.as_of, unseen, asked)
+    if as_of is not None:
+        return Judge(there, check_time(as_of), unseen)
+    try:
+        return Judge(there, now_in(there), unseen)
+    except DatabaseError as error:
+        raise EvaluationError(
+            f"{db} does not tell when it ends ({error.message})",
+            "say what now means with --as-of TIME",
+        ) from None
 
 
 def official_text(sql: str) -> str:

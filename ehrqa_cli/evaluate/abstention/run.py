@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.confidence import KINDS, Thresholds
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.evaluate.abstention.written import read_written
-from ehrqa_cli.evaluate.execution import Judge, check_tables
+from ehrqa_cli.evaluate.execution import Judge, open_judge
 from ehrqa_cli.evaluate.files import code_hash, hash_file
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain
 from ehrqa_cli.evaluate.load import Dataset, Item
@@ -126,14 +127,14 @@ class Runner:
         """The header (data, model and their hashes) and the records by question id."""
         if regime.method == GIVEN:
             return self._given(regime)
-        with open_unchecked(self.db, regime, self.threads) as session:
+        with ExitStack() as stack:
+            session = stack.enter_context(open_unchecked(self.db, regime, self.threads))
             # Another process has its own processor: one thread each.
             session.reopen = partial(open_unchecked, self.db, regime, 1)
             items = {item.id: item for item in self.items()}
-            check_tables(list(items.values()), session.database, str(self.db))
+            judge = open_judge(stack, list(items.values()), session, self.db)
             header = self._header(session)
             journal = Journal(self.out / regime.folder if self.out else None, header)
-            judge = Judge(session.database, session.as_of, frozenset())
 
             def make(todo: Sequence[str]) -> Iterator[Made]:
                 asked = [items[key] for key in todo]
@@ -150,16 +151,15 @@ class Runner:
         """Of answers that are there already: queries are run, nothing is asked."""
         items = {item.id: item for item in self.items()}
         written, made = read_written(regime.path, items)
-        with Session(self.db) as session:
-            check_tables(list(items.values()), session.database, str(self.db))
+        with ExitStack() as stack:
+            judge = open_judge(stack, list(items.values()), None, self.db)
             header = {
-                **self._about(session),
+                **self._about(judge.as_of),
                 "predictor": made,
                 "checks": "off",
-                "versions": session.versions,
+                "versions": Session(self.db).versions,
                 "code": code_hash(),
             }
-            judge = Judge(session.database, session.as_of, frozenset())
             journal = Journal(self.out / regime.folder if self.out else None, header)
 
             def make(key: str) -> tuple[Plain, Plain]:
@@ -180,7 +180,7 @@ class Runner:
         """The questions of all datasets; about ``limit`` of each, spread evenly."""
         return [item for data in self.datasets for item in every_nth(data.items, self.limit)]
 
-    def _about(self, session: Session) -> dict[str, Any]:
+    def _about(self, as_of: str) -> dict[str, Any]:
         return {
             "benchmark": "ehrsql",
             "datasets": [
@@ -188,13 +188,13 @@ class Runner:
                 for d in self.datasets
             ],
             "database_sha256": hash_file(self.db),
-            "as_of": session.as_of,
+            "as_of": as_of,
             "limit": self.limit,
         }
 
     def _header(self, session: Session) -> dict[str, Any]:
         return {
-            **self._about(session),
+            **self._about(session.as_of),
             "predictor": dict(session.model.provenance()),
             "second": dict(session.second.provenance()) if session.second else None,
             "checks": "off",

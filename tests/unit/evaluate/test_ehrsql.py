@@ -276,3 +276,34 @@ def test_templates_of_valid_that_train_lacks(shared_data: Path) -> None:
     # The verdict is the same for each question of a template.
     alone = {i.id for i in items if load.skeleton(i.gold or "") not in known}
     assert alone == new
+
+
+def test_gold_is_of_the_databases_own_tables_and_our_queries_of_the_mapped_ones(
+    tmp_path: Path,
+) -> None:
+    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+
+    opened = []
+    for name in ("theirs", "ours"):
+        path = tmp_path / f"{name}.sqlite"
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"CREATE TABLE {name} (x INT)")
+            connection.executemany(f"INSERT INTO {name} VALUES (?)", [(1,), (2,)])
+        connection.close()
+        opened.append(SqliteDatabase.open_any(path))
+    both = ehrsql.Judge(opened[0], AS_OF, frozenset(), opened[1])
+    item = load.Item("a", "q", "SELECT x FROM theirs")
+    question, query = Question("q"), "SELECT x FROM ours"
+    whole = Answer(question, Status.ANSWERED, rows=((2,), (1,)), neuralsql=query)
+    assert both.of_answer(item, whole).correct
+    cut = Answer(question, Status.ANSWERED, rows=((1,),), truncated=True, neuralsql=query)
+    assert both.of_answer(item, cut).correct
+    withheld = Answer(question, Status.ABSTAINED, reason_kind="low_confidence", neuralsql=query)
+    assert both.of_answer(item, withheld).withheld_right is True
+    assert both.of_sql(item, "SELECT x FROM theirs").correct
+    assert both.of_sql(item, query).why is not None
+    wrong = load.Item("b", "q", "SELECT x FROM ours")
+    with pytest.raises(EvaluationError, match="gold query of question b does not run"):
+        both.of_sql(wrong, "SELECT 1")
+    for database in opened:
+        database.close()
