@@ -197,10 +197,10 @@ class ReviewApp(App[int]):
 
     def action_go(self, by: int) -> None:
         """To another item: of the undecided ones only, if so wished."""
-        count = len(self._items)
+        count, decided = len(self._items), self.review.decisions
         for step in range(1, count + 1):
             at = (self._at + by * step) % count
-            if not self._only_undecided or self._items[at].id not in self.review.decisions:
+            if not self._only_undecided or self._items[at].id not in decided:
                 self._at = at
                 self._show()
                 self._tell("")

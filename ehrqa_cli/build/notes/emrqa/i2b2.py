@@ -209,7 +209,7 @@ def _risk(path: Path) -> Iterator[AnnotatedNote]:
     lines = Lines(text)
     facts, lost = [], 0
     for tag in tags.iter():
-        if tag.get("start") is None:
+        if tag.get("start") in (None, "-1"):  # said of the whole note
             continue
         mention = _at(lines, text, tag)
         if mention is None:

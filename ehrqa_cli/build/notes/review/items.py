@@ -201,9 +201,10 @@ def _item(raw: Plain, split: str, path: Path) -> Item:
 
 
 def _with_stratum(item: Item, notes: Sequence[Note]) -> Item:
-    level = item.raw.get("level") or stratum_of(notes)[0].partition(",")[0]
+    level = str(item.raw.get("level") or stratum_of(notes)[0].partition(",")[0])
+    named = f"level {level}" if level.isdigit() else level
     plural = "s" * (len(notes) != 1)
-    return replace(item, stratum=f"level {level}, {len(notes)} note{plural}")
+    return replace(item, stratum=f"{named}, {len(notes)} note{plural}")
 
 
 def _note(raw: Plain) -> Note:

@@ -126,6 +126,10 @@ def risk(folder: Path, patient: int, n: int) -> None:
         start = text.index(words)
         place = f'start="{start}" end="{start + len(words)}" text="{words}"'
         tags.append(f'<{tag} id="DOC{k}" {shown}><{tag} id="M{k}" {place} {shown}/></{tag}>')
+    nowhere = 'start="-1" end="-1" text="" indicator="not present"'
+    tags.append(
+        f'<FAMILY_HIST id="DOC9" indicator="not present"><FAMILY_HIST {nowhere}/></FAMILY_HIST>'
+    )
     body = f"<TEXT><![CDATA[{text}]]></TEXT><TAGS>{''.join(tags)}</TAGS>"
     (folder / f"{patient}-0{n}.xml").write_text(f"<?xml version='1.0'?><root>{body}</root>")
 
