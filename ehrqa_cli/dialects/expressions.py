@@ -203,7 +203,8 @@ class Expressions:
         one, other = self.to.alike(value, column)
         if other != "c1":
             sql = f"(SELECT {other} FROM {sql} AS q(c1))"
-        return Typed(f"({one} IN {sql})", Kind.BOOLEAN)
+        few = value.kind in TEXTS and column.kind in TEXTS and _looks_up(query)
+        return Typed(f"({self.target.within(one, sql, few=few)})", Kind.BOOLEAN)
 
     def _inner(self, query: exp.Expr, scope: Scope) -> tuple[str, Columns]:
         while isinstance(query, exp.Subquery | exp.Paren) and not query.args.get("limit"):
@@ -381,6 +382,22 @@ _WRITERS: dict[type[Any], Callable[[Expressions, Any, Scope], Typed]] = {
     exp.Greatest: Expressions._extremes,
     exp.Least: Expressions._extremes,
 }
+
+
+def _looks_up(query: exp.Expr) -> bool:
+    """Is it SELECT ... FROM one table WHERE column = 'text'?"""
+    query = query.unnest()
+    where = query.args.get("where")
+    if not isinstance(query, exp.Select) or where is None or query.args.get("joins"):
+        return False
+    terms = where.this.unnest().flatten() if isinstance(where.this, exp.And) else [where.this]
+    return any(
+        isinstance(term.unnest(), exp.EQ)
+        and any(
+            isinstance(side, exp.Literal) and side.is_string for side in term.unnest().args.values()
+        )
+        for term in terms
+    )
 
 
 def _first_row(query: exp.Expr) -> exp.Expr:

@@ -71,6 +71,11 @@ class Postgres(Target):
         written = f"CAST(CAST({sql} AS NUMERIC) AS TEXT)"
         return f"REGEXP_REPLACE({written}, '^(-?[0-9]+)$', '\\1.0')"
 
+    def within(self, value: str, query: str, *, few: bool) -> str:
+        # Once, and then by an index where there is one. IN is planned as a join, for which the
+        # number of rows is guessed: too few of them, and it was looked up for each row anew.
+        return f"{value} = ANY (ARRAY{query})" if few else f"{value} IN {query}"
+
     def null(self, sql: str, kind: Kind) -> str:
         return self.cast(sql, _TYPES[kind]) if kind in _TYPES else sql
 
@@ -161,8 +166,7 @@ class Postgres(Target):
         return pieces[0] if len(pieces) == 1 else f"({' || '.join(pieces) or self.text('')})"
 
     def julian(self, time: str) -> str:
-        milliseconds = f"CAST(EXTRACT(EPOCH FROM {time}) * 1000 AS BIGINT)"
-        return f"(({milliseconds} + {_EPOCH}) / 86400000::float8)"
+        return f"(({self.milliseconds(time)} + {_EPOCH}) / 86400000::float8)"
 
     def julian_written(self, time: str) -> str:
         # The double to the last of its bits, as a decimal, which then rounds rightly: its fraction
@@ -171,6 +175,9 @@ class Postgres(Target):
         fraction = f"CAST(({day} - TRUNC({day})) * 1099511627776 AS NUMERIC)"
         exact = f"CAST(TRUNC({day}) AS NUMERIC) + {fraction} * {_TINY}"
         return f"CAST(ROUND({exact}, 9) AS DOUBLE PRECISION)"
+
+    def milliseconds(self, time: str) -> str:
+        return f"CAST(EXTRACT(EPOCH FROM {time}) * 1000 AS BIGINT)"
 
     def epoch(self, time: str) -> str:
         return f"CAST(FLOOR(EXTRACT(EPOCH FROM {time})) AS BIGINT)"

@@ -75,6 +75,12 @@ class Target(ABC):
         """Terms of ORDER BY for all columns of the result; ``texts`` are those that hold text."""
         return ", ".join(str(i + 1) for i in range(len(texts)))
 
+    def within(self, value: str, query: str, *, few: bool) -> str:
+        """Is ``value`` among the rows of ``query`` (in brackets)? ``few`` when it looks a text up
+        by another, as the codes of a title, so that its rows are few."""
+        del few
+        return f"{value} IN {query}"
+
     def same(self, left: str, right: str, negated: bool) -> str:
         """SQLite's IS, which takes NULL for a value."""
         return f"{left} IS {'' if negated else 'NOT '}DISTINCT FROM {right}"

@@ -41,7 +41,8 @@ FUNCTIONS = _words(
 )
 # Words that may stand before a bracket without calling anything.
 _BEFORE = _words(
-    "and or not in as on using over filter values exists any all some join where when then else",
+    "and or not in as on using over filter values exists any all some array join where when then",
+    "else",
     "select distinct by having case union intersect except between like ilike is escape cast end",
     "from limit offset materialized within group row with at rows range interval placing for",
     "timestamp numeric decimal varchar char character",

@@ -59,6 +59,17 @@ def condition(sql: str) -> str:
         ("age = 'x'", "(age = CAST(NULL AS DOUBLE PRECISION))"),
         ("urgent = 1", "(CAST(urgent AS INTEGER) = 1)"),
         ("age IS NOT 5", "(age IS DISTINCT FROM 5)"),
+        ("strftime('%J', admittime) - strftime('%J', '2100-01-01 00:00:00') > 3",
+         "((CAST(EXTRACT(EPOCH FROM admittime) * 1000 AS BIGINT) - 4102444800000) > "
+         "3 * CAST(86400000 AS BIGINT))"),
+        # a text looked up by another: once
+        ("insurance IN (SELECT gender FROM patients WHERE gender = 'f' AND row_id > 1)",
+         "(insurance = ANY (ARRAY(SELECT gender FROM patients WHERE ((gender = 'f') AND "
+         "(row_id > 1)))))"),
+        ("insurance IN (SELECT gender FROM patients)",
+         "(insurance IN (SELECT gender FROM patients))"),
+        ("age IN (SELECT row_id FROM patients WHERE gender = 'f')",
+         "(age IN (SELECT row_id FROM patients WHERE (gender = 'f')))"),
     ],
 )  # fmt: skip
 def test_conditions(sqlite: str, postgres: str) -> None:
