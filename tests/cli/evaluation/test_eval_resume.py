@@ -102,22 +102,25 @@ def test_other_settings_are_another_run(cli: Any, tmp_path: Path, name: str) -> 
     assert ran.code == 1 and "is of another run" in ran.err and "--out" in ran.err
 
 
+@pytest.mark.parametrize("name", ["ehrsql-2024", "ehrxqa"])
 def test_workers_give_the_same_bytes(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The shipped model, here and in two processes of two questions at a time."""
     from ehrqa_cli.engine import many
 
     monkeypatch.setattr(many, "CHUNK", 2)
     monkeypatch.setattr(many, "ENOUGH", 4)
-    args = TREES["ehrsql-2024"](tmp_path / "data")
-    split = tmp_path / "data" / "valid"
-    texts = ["how many patients are there?", "last creatinine of patient 101", "who is on call?"]
-    entries = [{"id": f"q{k}", "question": texts[k % 3]} for k in range(6)]
-    (split / "data.json").write_text(json.dumps({"version": "v", "data": entries}))
-    gold = ("SELECT COUNT(*) FROM patients", "SELECT 0.9", "null")
-    (split / "label.json").write_text(json.dumps({f"q{k}": gold[k % 3] for k in range(6)}))
-    (split / "annotated.json").unlink()
+    args = TREES[name](tmp_path / "data")
+    if name == "ehrsql-2024":
+        split = tmp_path / "data" / "valid"
+        texts = ["how many patients are there?", "creatinine of patient 101", "who is on call?"]
+        entries = [{"id": f"q{k}", "question": text} for k, text in enumerate([*texts, *texts])]
+        (split / "data.json").write_text(json.dumps({"version": "v", "data": entries}))
+        gold = ["SELECT COUNT(*) FROM patients", "SELECT 0.9", "null"] * 2
+        said = {entry["id"]: sql for entry, sql in zip(entries, gold, strict=True)}
+        (split / "label.json").write_text(json.dumps(said))
+        (split / "annotated.json").unlink()
     found = []
     for workers in (1, 2):
         out = tmp_path / f"out{workers}"
