@@ -158,7 +158,7 @@ def test_the_same_card_again_and_another_order_is_refused(built, db) -> None:
         build_notes(order(db, built, seed=2)[0])
 
 
-def test_several_of_a_patient_read_the_notes_once(db, tmp_path) -> None:
+def test_several_of_a_patient(db, tmp_path) -> None:
     asked: list[str] = []
 
     def three(text: str) -> str:
@@ -173,6 +173,26 @@ def test_several_of_a_patient_read_the_notes_once(db, tmp_path) -> None:
     by_patient = Counter(i["patient_id"] for i in questions(tmp_path / "set"))
     assert card["counts"]["questions"] == 4 and max(by_patient.values()) == 2
     assert card["attempts"]["attempts"] < 12
+
+
+def test_the_notes_are_read_once_for_all_that_is_asked_over_them() -> None:
+    model = FakeWriter(lambda text: "said")
+    author = Author(Gguf(Path("m.gguf"), "0" * 64), 1, model.load)
+    notes = [note for note in made_up.patients(8) if note.patient_id == 8]
+    assert author.begin(notes)
+    once = model.read
+    assert once > 1_000 and author.write("What of it?", 5) == "said"
+    assert author.chances("Which?", {"A": "one", "B": "two"}).keys() == {"A", "B", ""}
+    assert author.begin(notes) and model.read < once + 150
+    whole = list(model.held)
+    author.chances_without_notes("Which?", {"A": "one", "B": "two"})
+    assert author.begin(notes) and model.held == whole and model.read > 2 * once
+    # What is held for an item is the same, however the model came to it.
+    other = FakeWriter(lambda text: "said")
+    Author(Gguf(Path("m.gguf"), "0" * 64), 1, other.load).begin(notes)
+    assert [other.words[k] for k in other.held] == [model.words[k] for k in whole]
+    author.close()
+    assert model.closed
 
 
 def reply_with(**changes: Callable[[str], str]) -> Reply:
