@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ehrqa_cli.cli import output
+from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.options import (
     as_of_option,
     database_path,
@@ -94,6 +94,8 @@ def run_query(
     database = open_database(path)
     try:
         result = run(text, database, given or now_in(database), limits)
+        if lacking := database.lacking(text):
+            diagnostics.warn(f"this database does not record {lacking}")
     finally:
         database.close()
     if result.truncated:

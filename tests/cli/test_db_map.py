@@ -127,6 +127,9 @@ def test_the_other_commands(cli, other: Path, file: Path, monkeypatch: pytest.Mo
     assert ran.out.split() == ["gender", "f", "m"]
     ran = cli("sql", "SELECT * FROM people", "--db", other)
     assert ran.code == 1 and "no such table: people" in ran.err
+    ran = cli("sql", "SELECT count(*) FROM cost", "--db", other, "--json")
+    assert (ran.code, json.loads(ran.out)["rows"]) == (0, [[0]])
+    assert "warning: this database does not record costs" in ran.err
     assert cli("config", "validate").code == 0
     monkeypatch.setenv("EHRQA_SCHEMA", "wrong")
     ran = cli("config", "validate")

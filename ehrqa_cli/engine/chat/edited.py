@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
-from ehrqa_cli.contracts.images import NotAnswered
+from ehrqa_cli.contracts.images import NotAnswered, VqaReason
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.route import route_sql
 from ehrqa_cli.engine.session import Session
@@ -28,6 +28,9 @@ def run_neuralsql(session: Session, text: str, *, as_of: str | None = None) -> A
         database = session.database
         if session.cancelled.is_set():
             raise Cancelled("cancelled", "")
+        if lacking := database.lacking(query):
+            told = f"This database does not record {lacking}."
+            raise NotAnswered(VqaReason("not_in_database", told))
         done = neuralsql.execute(
             query, database, as_of=now, limits=session.limits, graphs=session.graphs
         )
@@ -68,7 +71,7 @@ def run_neuralsql(session: Session, text: str, *, as_of: str | None = None) -> A
             "executed_sql": done.sql,
             "as_of": now,
             "database": database.fingerprint(),
-            "versions": session.versions,
+            "versions": {**session.versions, **database.versions()},
             "written_by": "the user",
         },
     )

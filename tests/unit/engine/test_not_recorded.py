@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ehrqa_cli.contracts.types import Question, Status
 from ehrqa_cli.engine import ask
+from ehrqa_cli.engine.chat.edited import run_neuralsql
 
 from .fakes import MemoryDatabase, form, session
 
@@ -30,3 +31,10 @@ def test_what_is_recorded_is_answered() -> None:
     answer = ask(ASKED, session(COUNTED))
     assert answer.status is Status.ANSWERED
     assert answer.value == 2
+
+
+def test_so_is_a_query_of_the_users_own() -> None:
+    own = run_neuralsql(session(COUNTED, database=WithoutLabs()), "SELECT count(*) FROM labevents")
+    assert own.status is Status.ABSTAINED
+    assert own.reason_public == "not_in_database"
+    assert "does not record lab tests" in own.text
