@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from ehrqa_postgres import PostgresDatabase, programs, settings
+from ehrqa_postgres import PostgresDatabase, backend, programs, settings
 from ehrqa_postgres.private import OWNER, READER, PrivateServer
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
@@ -164,6 +164,20 @@ def test_two_statements_are_one_error_to_the_server(
     assert database.execute("SELECT COUNT(*) FROM e").rows == ((501,),)
 
 
+def test_the_transaction_alone_keeps_an_owner_from_writing(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = PostgresDatabase.open(made(TABLE, user=OWNER))
+    monkeypatch.setattr(opened._guard, "check", lambda sql: None)
+    opened._connected().execute("SET default_transaction_read_only = off")
+    opened._connected().execute("CREATE SEQUENCE counted")
+    with pytest.raises(Refused, match="read-only transaction"):
+        opened.execute("SELECT nextval('counted')")
+    with pytest.raises(Refused, match="read-only transaction"):
+        opened.execute("SELECT lo_unlink(lo_creat(-1)) FROM e FOR UPDATE")
+    opened.close()
+
+
 def test_whoever_could_write_takes_the_readers_role(
     server: PrivateServer, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,12 +212,17 @@ def test_a_reader_is_told_as_one(database: PostgresDatabase) -> None:
 # --- limits, cancel, and servers that go away
 
 
-def test_cancel_ends_a_query_and_not_the_next(database: PostgresDatabase) -> None:
+def test_cancel_ends_a_query_and_not_the_next(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut: list[object] = []
+    monkeypatch.setattr(backend, "hang_up", cut.append)
     for _ in range(3):
         error, took = ended(lambda: database.execute(ENDLESS, Limits(seconds=30)), database.cancel)
         assert isinstance(error, Cancelled)
         assert took < SOON
         assert database.execute("SELECT COUNT(*) FROM e").rows == ((501,),)
+    assert cut == []  # the server did it
 
 
 def test_a_cancelled_query_ends_on_the_server_too(
