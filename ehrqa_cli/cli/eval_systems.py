@@ -110,14 +110,17 @@ def open_writer(
 def open_measured(db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str) -> Session:
     """The session of a variant of this program with the reader of images that is wanted, which
     other processes can open too. Raises what opening it raises."""
+    from ehrqa_cli.engine.times import check_time
     from ehrqa_cli.evaluate.systems import FEW_SHOT
 
+    # The wall clock, where it is wanted, is read once for all processes.
+    as_of = check_time(flags["as_of"]) if flags["as_of"] else None
     named = model if chosen.name in FEW_SHOT else flags["model"] or model
     name = "ours-fast" if flags.get("fast") and chosen.name == "ours" else chosen.name
     labels, graphs = flags["scene_graphs"], None
     if labels is None:
         graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
-    opener = partial(_open, db, named, flags["as_of"], name, labels)
+    opener = partial(_open, db, named, as_of, name, labels)
     if graphs is not None:  # one model for images uses all processors by itself
         return opener(graphs)
     session = opener()

@@ -31,7 +31,6 @@ _OF_QUERIES = {
     BM25: "the same with the nearest examples",
     NEAREST: "the query of the nearest training question, as it is",
 }
-WRITERS = (*FEW_SHOT, NEAREST)
 EHRSQL = {**_ABOUT, **_OF_QUERIES}
 EHRXQA = {
     **_ABOUT,
@@ -75,7 +74,6 @@ EMR_FORMS = {
     GOLD: GOLD,
     ABSTAIN: ABSTAIN,
 }
-ABSTENTION = {OURS: "the models of --model, with every check off"}
 
 
 @dataclass(frozen=True)
