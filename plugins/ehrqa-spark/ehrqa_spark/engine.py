@@ -42,6 +42,16 @@ class _Told:
         return list(self._settings.items())
 
 
+class _Py4jLog:
+    """What py4j takes for the module ``logging``: it tells the root of all loggers, which prints,
+    of a lost process, of which whoever asked is told anyway."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("info", "exception"):
+            return logging.getLogger("py4j").debug
+        return getattr(logging, name)
+
+
 class Engine:
     """A running Spark. ``jvm`` gives its Java classes, to any thread."""
 
@@ -164,9 +174,9 @@ class Engine:
     # --- starting
 
     def _launched(self) -> Any:
-        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it tells of a lost process
         try:
             launcher = importlib.import_module("pyspark.java_gateway")
+            importlib.import_module("py4j.java_gateway").logging = _Py4jLog()  # type: ignore[attr-defined]
         except ImportError as error:
             raise DatabaseError(
                 f"pyspark cannot be loaded: {error}", "pip install pyspark"

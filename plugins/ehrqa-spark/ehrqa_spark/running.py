@@ -18,7 +18,7 @@ _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _CHUNK = 100  # rows in one message
 _LOOK = 0.02  # seconds between two looks at the clock, and at whether somebody gave up
 _GRACE = 0.6  # seconds that Spark has to end what was cancelled, before nobody waits for it
-_HANGING = 5.0  # seconds more, before its process is ended
+_HANGING = 30.0  # seconds more, before its process is ended
 
 _numbers = itertools.count(1)
 

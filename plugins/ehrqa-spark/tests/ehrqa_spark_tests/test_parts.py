@@ -178,6 +178,8 @@ def launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     made = ModuleType("pyspark.java_gateway")
     monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
     monkeypatch.setitem(sys.modules, "pyspark.java_gateway", made)
+    monkeypatch.setitem(sys.modules, "py4j", ModuleType("py4j"))
+    monkeypatch.setitem(sys.modules, "py4j.java_gateway", ModuleType("py4j.java_gateway"))
 
 
 def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
