@@ -15,7 +15,7 @@ from ehrqa_cli.cli.eval_report import (
     together,
     write_report_html,
 )
-from ehrqa_cli.cli.eval_systems import seed_option, system_option
+from ehrqa_cli.cli.eval_systems import seed_option, system_option, workers_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.evaluate import systems
@@ -68,6 +68,7 @@ _shared = together(
 @click.option("--level", type=click.Choice(LEVELS), help="Only notes of this length.")
 @click.option("--judge", metavar="NAME", help="Asked five times: exact, f1, local[:MODEL], plugin.")
 @system_option(systems.EHRNOTEQA)
+@workers_option
 @_shared
 def ehrnoteqa(**flags: Any) -> int:
     """EHRNoteQA: answer every question from the patient's notes; accuracy (or exact match and F1)
@@ -87,7 +88,7 @@ def ehrnoteqa(**flags: Any) -> int:
     check_html(flags)
     chosen = systems.choose(flags["system"], flags["predictions"], systems.EHRNOTEQA)
     judge = open_judge(flags["judge"]) if flags["judge"] else None
-    names = ("data", "notes", "form", "level", "out", "limit", "seed")
+    names = ("data", "notes", "form", "level", "out", "limit", "seed", "workers")
     with _system(flags, chosen.asks) as system, diagnostics.progress() as advance:
         report = NoteRun(
             system=system,

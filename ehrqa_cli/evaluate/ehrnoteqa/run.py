@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,10 @@ from ehrqa_cli.evaluate.ehrnoteqa.tables import (
 )
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
-from ehrqa_cli.evaluate.journal import Journal, Plain
+from ehrqa_cli.evaluate.journal import Journal, Made, Plain
 from ehrqa_cli.evaluate.judge import TIMES
 from ehrqa_cli.evaluate.note_answers import GivenAnswer, NoteSystem, read_answers
+from ehrqa_cli.evaluate.note_desk import DeskSystem
 from ehrqa_cli.evaluate.sample import every_nth
 
 __all__ = ["FORMATS", "NoteRun"]
@@ -41,6 +42,7 @@ class NoteRun:
 
     ``notes`` is the file of notes where it is not in ``data``; ``form`` one of ``FORMATS``;
     ``level`` keeps one of the paper's levels; ``judge`` is asked five times about each answer;
+    ``workers`` is how many processes read, which changes no answer;
     ``progress`` is called with (done, all).
     """
 
@@ -55,6 +57,7 @@ class NoteRun:
     out: Path | None = None
     limit: int | None = None
     seed: int = 0
+    workers: int | None = 1
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
     def run(self) -> ImageReport:
@@ -67,7 +70,7 @@ class NoteRun:
         if self.system is not None and given is None:
             todo = [item for item in items if item.id not in journal.done]
             self.system.prepare({n.note_id: n for item in todo for n in item.notes}.values())
-        records = journal.run(
+        records = journal.run_many(
             [item.id for item in items],
             self._answers(items, given),
             lambda done: self.progress(done, len(items)),
@@ -120,26 +123,40 @@ class NoteRun:
 
     def _answers(
         self, items: Sequence[NoteQuestion], given: Mapping[str, GivenAnswer] | None
-    ) -> Callable[[str], tuple[Plain, Plain]]:
+    ) -> Callable[[Sequence[str]], Iterator[Made]]:
         by_id = {item.id: item for item in items}
 
-        def make(key: str) -> tuple[Plain, Plain]:
-            item = by_id[key]
-            started = time.perf_counter()
-            answer = self._ask(item) if given is None else given[key]
-            seconds = time.perf_counter() - started
-            record = record_of(item, answer, self.form, self.judge)
-            return record, {"answer": round(seconds, 6)}
+        def make(todo: Sequence[str]) -> Iterator[Made]:
+            asked = [by_id[key] for key in todo]
+            if given is not None:
+                answers: Iterable[tuple[GivenAnswer, float]] = ((given[k], 0.0) for k in todo)
+            else:
+                answers = self._asked(asked)
+            for item, (answer, seconds) in zip(asked, answers, strict=True):
+                record = record_of(item, answer, self.form, self.judge)
+                yield item.id, record, {} if given is not None else {"answer": seconds}
 
         return make
 
-    def _ask(self, item: NoteQuestion) -> GivenAnswer:
+    def _asked(self, items: Sequence[NoteQuestion]) -> Iterable[tuple[GivenAnswer, float]]:
+        assert self.system is not None
+        multiple = self.form == MULTI_CHOICE
+        if isinstance(self.system, DeskSystem):
+            asked = [
+                (i.question, i.notes[0].patient_id, i.choices if multiple else None) for i in items
+            ]
+            return self.system.answer_many(asked, self.workers)
+        return (self._ask(item) for item in items)
+
+    def _ask(self, item: NoteQuestion) -> tuple[GivenAnswer, float]:
         assert self.system is not None
         choices = item.choices if self.form == MULTI_CHOICE else None
+        started = time.perf_counter()
         try:
-            return self.system.answer(item.question, item.notes, choices)
+            answer = self.system.answer(item.question, item.notes, choices)
         except EhrqaError as error:  # one question that fails is a row, never the end of the run
-            return GivenAnswer("failed", why=error.message)
+            answer = GivenAnswer("failed", why=error.message)
+        return answer, round(time.perf_counter() - started, 6)
 
     def _report(
         self, header: Plain, items: Sequence[NoteQuestion], records: Sequence[Plain]

@@ -102,13 +102,15 @@ def test_other_settings_are_another_run(cli: Any, tmp_path: Path, name: str) -> 
     assert ran.code == 1 and "is of another run" in ran.err and "--out" in ran.err
 
 
-@pytest.mark.parametrize("name", ["ehrsql-2024", "ehrxqa"])
+@pytest.mark.parametrize("name", ["ehrsql-2024", "ehrxqa", "ehrnoteqa"])
 def test_workers_give_the_same_bytes(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The shipped model, here and in two processes of two questions at a time."""
+    """The shipped models, here and in two processes of two questions at a time."""
     from ehrqa_cli.engine import many
+    from ehrqa_cli.evaluate import note_desk
 
+    monkeypatch.setattr(note_desk, "ENOUGH", 2)
     monkeypatch.setattr(many, "CHUNK", 2)
     monkeypatch.setattr(many, "ENOUGH", 4)
     args = TREES[name](tmp_path / "data")
