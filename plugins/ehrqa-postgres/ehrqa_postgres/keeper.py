@@ -73,7 +73,8 @@ def _as_user(folder: Path, user: str) -> dict[str, Any]:
 def _in_reach(programs: Path, folder: Path) -> Path:
     """The programs themselves, or a copy where another user could not enter a folder above them:
     a checkout under /root, say."""
-    if all(parent.stat().st_mode & 0o001 for parent in programs.resolve().parents):
+    initdb = (programs / "initdb").resolve()
+    if all(path.stat().st_mode & 0o001 for path in (initdb, *initdb.parents)):
         return programs
     installed = programs.resolve().parent
     package = installed.parent
@@ -82,6 +83,10 @@ def _in_reach(programs: Path, folder: Path) -> Path:
     libraries = package.with_name(f"{package.name}.libs")  # where a wheel keeps them
     if libraries.is_dir():
         shutil.copytree(libraries, folder / libraries.name)
+    for path in (made.parent, folder / libraries.name):
+        for inside in (path, *path.rglob("*")) if path.is_dir() else ():
+            mode = inside.stat().st_mode & 0o777
+            inside.chmod(mode | (mode & 0o500) >> 6)  # others may do what the owner may, but write
     return made / programs.name
 
 
