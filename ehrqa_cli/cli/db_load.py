@@ -27,10 +27,12 @@ def load_server(
     Returns what was imported (None of a SQLite EHR), what was written, and the seconds that the
     writing took. Raises UsageError, PluginError, ImportFailed, DatabaseError.
     """
-    from ehrqa_cli.ehr.loading import load_sqlite, writer_of
+    from ehrqa_cli.ehr.loading import check_room, load_sqlite, writer_of
     from ehrqa_cli.ehr.mimic_import import import_mimic
 
-    writer_of(to)  # what is wrong with the address is told before hours of reading
+    writer_of(to)
+    if not options.force:
+        check_room(to)
     with tempfile.TemporaryDirectory(prefix="ehrqa-import-") as folder:
         report = None
         made = source

@@ -48,6 +48,22 @@ def load_sqlite(
     return loaded
 
 
+def check_room(target: str) -> None:
+    """Raise ImportFailed where ``target`` has tables of an EHR already, DatabaseError where it
+    cannot be reached: before hours of reading, not after."""
+    plugin, rest = writer_of(target)
+    opened = plugin.open(rest)
+    try:
+        present = [name for name in BY_NAME if name in opened.schema()]
+    finally:
+        opened.close()
+    if present:
+        raise ImportFailed(
+            f"the table {present[0]} exists already",
+            "name another database, or replace its tables with --force",
+        )
+
+
 def writer_of(target: str) -> tuple[type[Database], str]:
     """The plugin that writes to ``target``, and what it is to open.
 

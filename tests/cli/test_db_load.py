@@ -22,12 +22,30 @@ from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 TO = "postgresql://loader@dbhost/ehr"
 
 
+class There:
+    """What is on the server already."""
+
+    def __init__(self, *tables: str) -> None:
+        self.tables = tables
+
+    def schema(self) -> dict[str, tuple[str, ...]]:
+        return dict.fromkeys(self.tables, ("row_id",))
+
+    def close(self) -> None:
+        return
+
+
 class Writer(SqliteDatabase):
     """Takes what it is given, and reads all of it."""
 
     seen: ClassVar[dict[str, tuple[LoadTable, list[tuple[object, ...]]]]] = {}
     asked: ClassVar[list[tuple[str, bool]]] = []
     fails: ClassVar[bool] = False
+    there: ClassVar[There]
+
+    @classmethod
+    def open(cls, target: str | Path) -> Writer:
+        return cls.there  # type: ignore[return-value]
 
     @classmethod
     def load(
@@ -45,6 +63,7 @@ class Writer(SqliteDatabase):
 def writer(monkeypatch: pytest.MonkeyPatch) -> type[Writer]:
     monkeypatch.setattr(Writer, "seen", {})
     monkeypatch.setattr(Writer, "asked", [])
+    monkeypatch.setattr(Writer, "there", There("wards"), raising=False)
     monkeypatch.setattr(registry, "names", lambda group: ["postgres", "sqlite"])
     monkeypatch.setattr(registry, "load", lambda group, name, contract: Writer)
     return Writer
@@ -109,6 +128,18 @@ def test_a_release_is_read_first_and_leaves_no_file(
         "error: the table patients exists already", "hint: replace it with --force"
     ]  # fmt: skip
     assert list(spare.iterdir()) == []
+
+
+def test_tables_that_are_there_are_said_before_anything_is_read(
+    cli, writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "there", There("labevents"))
+    ran = cli("db", "import", tmp_path, "--to", TO)
+    assert ran.code == 1 and "the table labevents exists already" in ran.err
+    assert "--force" in ran.err
+    ran = cli("db", "import", tmp_path, "--to", TO, "--force")  # now the release is looked for
+    assert ran.code == 1 and "exists already" not in ran.err
+    assert writer.asked == []
 
 
 def test_what_is_wrong_is_said_before_anything_is_read(cli, tmp_path: Path, ehr) -> None:
