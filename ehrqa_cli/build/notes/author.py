@@ -71,13 +71,14 @@ class Author:
             model.add(prefix)
         return True
 
-    def write(self, instruction: str, most: int, ends: str = "") -> str:
+    def write(self, instruction: str, most: int, ends: str = "", begun: str = "") -> str:
         """What the model writes over the notes, at most so many tokens, up to a token with ``ends``
-        in it."""
+        in it; with ``begun`` it goes on from there, and that is part of what is returned."""
         model = self._opened()
         model.back_to(len(self._prefix))
-        logits = model.add([*model.writer.tokenize(instruction), *model.closing()])
-        return model.write(logits, most, ends)
+        said = model.writer.tokenize(begun) if begun else []
+        logits = model.add([*model.writer.tokenize(instruction), *model.closing(), *said])
+        return begun + model.write(logits, most, ends)
 
     def chances(self, question: str, choices: Mapping[str, str]) -> dict[str, float]:
         """The logarithm of each choice's probability, and of "" for none of them, as the mean of

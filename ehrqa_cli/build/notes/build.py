@@ -58,7 +58,8 @@ class NotesOrder:
 def prompts_sha256() -> str:
     """The SHA-256 of everything that the model is told."""
     told = [prompts.SYSTEM, *map(prompts.question_prompt, prompts.TOPICS)]
-    return hashlib.sha256("\0".join([*told, prompts.choices_prompt("", "")]).encode()).hexdigest()
+    told += [prompts.choices_prompt(""), prompts.choices_begun("", "")]
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()
 
 
 def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None) -> Plain:

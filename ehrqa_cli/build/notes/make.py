@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from ehrqa_cli.build.notes.author import Author
 from ehrqa_cli.build.notes.donors import unanswerable
 from ehrqa_cli.build.notes.evidence import Place, by_words, locate
 from ehrqa_cli.build.notes.parse import LETTERS, Draft, Options, read_draft, read_options
-from ehrqa_cli.build.notes.prompts import TOPICS, choices_prompt, question_prompt
+from ehrqa_cli.build.notes.prompts import TOPICS, choices_begun, choices_prompt, question_prompt
 from ehrqa_cli.build.notes.sample import STRATA, Sample, next_stratum, stratum_of
 from ehrqa_cli.build.sets.shares import fraction
 from ehrqa_cli.contracts.notes import Note
@@ -27,7 +28,8 @@ from ehrqa_cli.contracts.notes import Note
 Plain = dict[str, Any]
 NONE = "unanswerable: other patient"
 _STEP_1, _STEP_2 = 260, 420  # tokens written at most
-_REASON = "Reason"
+_REASON, _CORRECT = "Reason", "Correct"
+_ENDS = re.compile(r"\n[\s\-*]*(?:Correct|Reason)")
 _SURE = 0.5  # the probability of the right choice when the model is asked again
 
 
@@ -176,13 +178,12 @@ class NoteItems:
         if not places:
             return checks.NOT_IN_NOTES
         # First from the question alone, as in the paper; where that fails, with the answer told.
-        for told in (None, draft.answer):
-            wrote.append(self._author.write(choices_prompt(draft.question, told), _STEP_2, _REASON))
-            options = _options(wrote[-1], draft, whole)
-            if isinstance(options, Options):
-                break
+        options = _options(self._step_2(draft, wrote), draft, whole)
+        told = isinstance(options, str)
         if isinstance(options, str):
-            return options
+            fault, options = options, _options(self._step_2(draft, wrote, told=True), draft, whole)
+            if isinstance(options, str):
+                return fault
         if checks.longest_is_right(options.choices, options.correct) and checks.longest_too_often(
             state.longest, len(state.items)
         ):
@@ -201,10 +202,19 @@ class NoteItems:
             "checks": {
                 "found_again": reader[1],
                 "evidence_copied": copied,
-                "answer_told": told is not None,
+                "answer_told": told,
                 "step_1_answer": draft.answer,
             },
         }
+
+    def _step_2(self, draft: Draft, wrote: list[str], told: bool = False) -> str:
+        asked = choices_prompt(draft.question)
+        if not told:
+            wrote.append(self._author.write(asked, _STEP_2, _REASON))
+            return wrote[-1]
+        begun = choices_begun(draft.question, draft.answer)
+        wrote.append(self._author.write(asked, _STEP_2, _CORRECT, begun))
+        return f"{_ENDS.split(wrote[-1])[0]}\n- Correct Answer: A"
 
     def _lettered(
         self, state: _State, given: Mapping[str, str], right: str

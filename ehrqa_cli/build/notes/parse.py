@@ -21,6 +21,8 @@ _SOURCE = re.compile(
     r"(?:discharge summar(?:y|ies)|notes?)(?: provided)?(?=\s*\?)",
     re.I,
 )
+# The paper's prompt has the answer name the note by its date.
+_AS_PER = re.compile(r"^(?:as per|according to|based on|per)\b[^,]{0,80},\s*", re.I)
 _MARKS = ' \t\n"“”*`[]'
 
 
@@ -48,7 +50,8 @@ def read_draft(text: str) -> Draft | None:
     evidence = parts.get("evidence", "").strip()
     if not all(found) or not evidence:
         return None
-    return Draft(_SOURCE.sub("", found[0]), found[1], evidence)
+    answer = _AS_PER.sub("", found[1])
+    return Draft(_SOURCE.sub("", found[0]), answer[:1].upper() + answer[1:], evidence)
 
 
 def read_options(text: str) -> Options | None:

@@ -99,11 +99,13 @@ def question_prompt(topic: str) -> str:
     return f"{asked}The question is about {TOPICS[topic][1]}. Keep question and answer short.\n"
 
 
-def choices_prompt(question: str, answer: str | None = None) -> str:
-    """The second step's instruction: the paper's, with the question; with the ``answer`` of the
-    first step where the model has not found it by itself."""
-    asked = f"{MAKE_CHOICES}\n- Question: {' '.join(question.split())}\n"
-    if answer is None:
-        return asked
-    told = f'The correct choice says, in a few words: "{answer}" The four others must be wrong.'
-    return f"{asked}{told}\n"
+def choices_prompt(question: str) -> str:
+    """The second step's instruction: the paper's, with the question."""
+    return f"{MAKE_CHOICES}\n- Question: {' '.join(question.split())}\n"
+
+
+def choices_begun(question: str, answer: str) -> str:
+    """How the model's second step begins where the answer of the first is to be its first choice:
+    the four others are then left to write."""
+    asked, right = (" ".join(text.split()) for text in (question, answer))
+    return f"- Question: {asked}\n- Answer Choices:\nA: {right.rstrip('.')}\nB:"

@@ -46,8 +46,12 @@ def reply(text: str) -> str:
     )
     problem = next((p for p in PROBLEMS if p in text), "nothing")
     if text.endswith("Answer:") or "Options:" in text:
-        options = {words: letter for letter, words in re.findall(r"\n([A-F])\. (.+)", text)}
-        return f" {options.get(drug, options['Not stated in the notes'])}"
+        options = {words.lower(): letter for letter, words in re.findall(r"\n([A-F])\. (.+)", text)}
+        return f" {options.get(drug, options['not stated in the notes'])}"
+    if text.endswith("B:"):  # the right choice was told: the others
+        others = [d for d in DRUGS if d in text and d != drug][:4]
+        listed = "\n".join(f"{k}: {d}" for k, d in zip("BCDE", others, strict=True))
+        return f"{listed[2:]}\n- Correct Answer: B"
     if "Answer Choices" in text:
         others = [d for d in DRUGS if d in text and d != drug][:4]
         listed = " ".join(f"{k}: {d}" for k, d in zip("ABCDE", [*others, drug], strict=True))

@@ -200,6 +200,8 @@ def reply_with(**changes: Callable[[str], str]) -> Reply:
 
     def changed(text: str) -> str:
         said = made_up.reply(text)
+        if text.endswith("B:"):
+            return " and that is all"
         if text.endswith("Answer:") or "Options:" in text:
             step = "letter"
         else:
@@ -253,9 +255,9 @@ def test_each_fault_has_its_name(few, tmp_path, why, reply) -> None:
 def test_where_step_two_fails_it_is_told_the_answer(few, tmp_path) -> None:
     def reply(text: str) -> str:
         said = made_up.reply(text)
-        if "Answer Choices" in text and "Options:" not in text and "choice says" not in text:
-            return said.replace("Answer: E", "Answer: A")
-        return said
+        if text.endswith("B:") or "Options:" in text:
+            return said
+        return said.replace("Correct Answer: E", "Correct Answer: A")
 
     card = build_notes(order(few, tmp_path / "set", reply, size=2, tries=1)[0])
     assert card["counts"]["step_2_was_told_the_answer"] == card["counts"]["questions"] == 2

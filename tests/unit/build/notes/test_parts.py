@@ -29,6 +29,10 @@ def test_step_one_in_the_ways_that_models_write_it() -> None:
     source = (
         "Question: What drug was given according to the discharge summary?\nAnswer: A\nEvidence: B"
     )
+    dated = read_draft(
+        "Question: Why?\nAnswer: As per the note charted on 2100-01-01, he fell.\nEvidence: B"
+    )
+    assert dated is not None and dated.answer == "He fell."
     draft = read_draft(source)
     assert draft is not None and draft.question == "What drug was given?"
 
