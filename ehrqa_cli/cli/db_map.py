@@ -123,10 +123,10 @@ def _check(named: str | None, path: Path, as_json: bool) -> int:
     opened = open_as_it_is(path)
     try:
         fitted = _fitted(named, opened, path)
-        with diagnostics.progress("tables") as advance:
+        with diagnostics.progress() as advance:
             done = iter(range(len(fitted.tables)))
             report = mapping_check.check(
-                opened, fitted, lambda table: advance(next(done), len(fitted.tables), table)
+                opened, fitted, lambda _table: advance(next(done), len(fitted.tables), "tables")
             )
     finally:
         opened.close()
@@ -162,7 +162,7 @@ def _print(report: Report, path: Path) -> None:
         else:
             told = ", ".join(f"no {c} ({why})" for c, why in table.missing.items())
         count = "" if table.rows is None else f"{table.rows:,}"
-        rows.append((table.table, count, " + ".join(map(_short, table.sources)), told))
+        rows.append((table.table, count, ", ".join(table.sources), told))
     output.table(("table", "rows", "from", "not there"), rows, numeric=(1,))
     for table in report.tables:
         for notice in table.notices:
@@ -175,8 +175,3 @@ def _print(report: Report, path: Path) -> None:
         output.line(f"not used: {', '.join(report.unused)}")
     faults = len(report.faults)
     output.line("usable" if report.usable else f"not usable: {faults} faults")
-
-
-def _short(source: str) -> str:
-    one = " ".join(source.split())
-    return one if len(one) <= 60 else f"{one[:57]}..."

@@ -22,6 +22,7 @@ from ehrqa_cli.ehr.mapping_fit import (
     is_essential,
     kind,
     table_words,
+    tables_of,
 )
 from ehrqa_cli.ehr.schema import Column
 
@@ -115,7 +116,7 @@ class _Look:
             why = self.fitted.lacking[""] or "it is not in the mapping"
             needed = (f"not mapped: {why}",) if self.name in ("patients", "admissions") else ()
             return TableCheck(self.name, None, (), {"": why}, {}, needed)
-        sources = tuple(dict.fromkeys(part.source for part in self.fitted.parts))
+        sources = tuple(dict.fromkeys(t for part in self.fitted.parts for t in tables_of(part)))
         rows = self._rows()
         kinds = {c.name: kind(c) for c in self.columns}
         if rows is not None:

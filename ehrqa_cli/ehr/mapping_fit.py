@@ -114,7 +114,7 @@ def fit(mapping: SchemaMap, schema: Schema) -> Fitted:
         for name in ("patients", "admissions")
         if not tables[name].parts
     ]
-    used = {t for table in tables.values() for part in table.parts for t in _tables_of(part)}
+    used = {t for table in tables.values() for part in table.parts for t in tables_of(part)}
     return Fitted(mapping, tables, tuple(broken), frozenset(used))
 
 
@@ -170,7 +170,7 @@ def is_essential(table: Table, column: str) -> bool:
 def _part(part: Part, held: Mapping[str, frozenset[str]]) -> tuple[Part | None, dict[str, str]]:
     """The part with the columns that the database has, and what the others lack; None where the
     part as such lacks something ("")."""
-    unknown = [name for name in _tables_of(part) if name not in held]
+    unknown = [name for name in tables_of(part) if name not in held]
     if unknown:
         return None, {"": f"there is no table {', '.join(unknown)}"}
     qualified, every = _visible(part, held)
@@ -189,7 +189,8 @@ def _part(part: Part, held: Mapping[str, frozenset[str]]) -> tuple[Part | None, 
     return replace(part, columns=columns), gone
 
 
-def _tables_of(part: Part) -> list[str]:
+def tables_of(part: Part) -> list[str]:
+    """The database's tables that a part reads, lower case."""
     pieces = [f"SELECT 1 FROM {part.source}"]
     pieces += [f"SELECT {sql}" for sql in (part.where, *part.columns.values()) if sql]
     found = {r.table for piece in pieces for r in sqltext.reading(piece).references}
@@ -207,7 +208,7 @@ def _visible(
         if sql:
             given.update(sqltext.given_names(f"SELECT {sql}"))
     qualified = {r.called: held[r.table] for r in read.references}
-    every = {c for name in _tables_of(part) for c in held[name]} | given
+    every = {c for name in tables_of(part) for c in held[name]} | given
     return qualified, every
 
 

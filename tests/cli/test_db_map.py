@@ -134,3 +134,12 @@ def test_the_other_commands(cli, other: Path, file: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("EHRQA_SCHEMA", "wrong")
     ran = cli("config", "validate")
     assert ran.code == 1 and "no mapping 'wrong'" in ran.out + ran.err
+
+
+def test_on_a_terminal_its_progress_is_shown(
+    cli, other: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    ran = cli("db", "map", "--check", file, "--db", other)
+    assert ran.code == 0, ran.err
+    assert "tables" in ran.err
