@@ -36,7 +36,7 @@ _GROUPS = {
         "since": r"since|ago|passed|elapsed|gone by",
         "before": r"before|until|preceding",
         "after": r"after|following|subsequent(?:ly)?",
-        "now": r"current(?:ly)?|now|present(?:ly)?|today|still",
+        "now": r"current(?:ly)?|now|presently|today|still",
         "same": r"same|simultaneous(?:ly)?|also|together|at once|as well as|along(?:side| with)",
         "most": r"top|commonest|most (?:common|frequent|often)(?:ly)?|frequent(?:ly)?|"
                 r"common(?:ly)?",
