@@ -89,6 +89,17 @@ def test_the_database_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     database.close()
 
 
+def test_names_are_in_their_order(tmp_path: Path) -> None:
+    database, tables = opened(tmp_path, Labels())
+    sql = "SELECT FUNC_VQA('List all abnormalities.', 502)"
+    assert run(database, tables, sql).result.rows == (("picc",), ("pulmonary edema/hazy opacity",))
+    either = "SELECT FUNC_VQA('Where is there pulmonary edema or a PICC?', 502)"
+    assert run(database, tables, either).result.rows == (("left lung",), ("svc",))
+    other = "SELECT FUNC_VQA('Where is there a PICC or pulmonary edema?', 502)"
+    assert run(database, tables, other).result.rows == (("left lung",), ("svc",))
+    database.close()
+
+
 def test_another_database_is_asked_image_by_image(tmp_path: Path) -> None:
     database, tables = opened(tmp_path, Labels())
     other = SqliteDatabase.open(tmp_path / "ehr.sqlite")
