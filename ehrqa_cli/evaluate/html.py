@@ -19,13 +19,25 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.abstention.tables import Table
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
-from ehrqa_cli.evaluate.saved import RIGHT, Plain, SavedRun, answerable, read_run, states
+from ehrqa_cli.evaluate.saved import (
+    DECLINED,
+    FAILED,
+    RIGHT,
+    WRONG,
+    Plain,
+    SavedRun,
+    answerable,
+    read_run,
+    states,
+)
 from ehrqa_cli.evaluate.spider.hardness import LEVELS
 
 PAGE = "report.html"
 LISTED = 500  # questions that were not answered rightly
 _LONGEST = 600  # characters of a gold answer or prediction
 _BARS = 16  # groups in a plot; a table holds all
+_PANELS = 4  # systems beside each other in a plot
+_HAVE = {"have an answer": True, "have none": False}
 # What questions are grouped by, in any benchmark: the field of a record, and its heading.
 _FIELDS = {
     "modality": "modality",
@@ -111,14 +123,45 @@ def _pictures(run: SavedRun) -> tuple[list[tuple[str, str]], list[str]]:
     several = any("systems" in record for record in run.records.values())
     if several or not panels:  # an outcome of each system is no outcome of a question
         panels = {"": dict(list(_by_system(run).items())[:_BARS])}
-    plots.draw_outcomes(panels, run.folder / "outcomes.png", run.title)
-    drawn["Outcomes by group"] = "outcomes.png"
+    for title, parts in (
+        ("Answered and declined", _confusions(run)),
+        ("Outcomes by group", panels),
+        ("Templates", _worst_templates(run)),
+    ):
+        if parts:
+            drawn[title] = f"{title.split()[0].lower()}.png"
+            plots.draw_outcomes(parts, run.folder / drawn[title], run.title)
     steps = _steps(run)
     if steps:
         plots.draw_latency(steps, run.folder / "latency.png", run.title)
         drawn["Latency"] = "latency.png"
     found = [(title, run.folder / name) for title, name in drawn.items()]
     return [(title, _inline(path)) for title, path in found if path.is_file()], notes
+
+
+def _confusions(run: SavedRun) -> dict[str, Groups]:
+    """For each system: what became of the questions with an answer, and of those without, where a
+    right one is an answer that is right (declining is shown as what it is)."""
+    if any("predictions" in record for record in run.records.values()):
+        return {}
+    several = {name: one for name, one in _of_each(run) if ": " not in name}
+    found = {}
+    for name, one in list((several or {"": run}).items())[:_PANELS]:
+        counts = {said: _ended(one, wanted) for said, wanted in _HAVE.items()}
+        found[name] = {said: ended for said, ended in counts.items() if ended}
+    return found
+
+
+def _worst_templates(run: SavedRun) -> dict[str, Groups]:
+    """The templates with the smallest share of right answers; none where systems are several."""
+    groups = _groups(run).get("template", {})
+    if not groups or len(_by_system(run)) > 1:
+        return {}
+    ranked = sorted(groups, key=lambda g: (groups[g][RIGHT] / sum(groups[g].values()), g))
+    name = "template"
+    if len(groups) > _BARS:
+        name = f"fewest right: {_BARS} of {len(groups)} templates"
+    return {name: {group: groups[group] for group in ranked[:_BARS]}}
 
 
 def _first(name: str, count: int) -> str:
@@ -211,19 +254,28 @@ def _confusion(run: SavedRun) -> str:
         rows = [(name, *(c[o] for o in plots.OUTCOMES)) for name, c in _by_system(run).items()]
         return _table(("system", *plots.OUTCOMES), rows)
 
-    def row(name: str, wanted: bool) -> tuple[Any, ...]:
-        found = [r for r in run.records.values() if answerable(r) is wanted]
-        status = Counter(str(r.get("status", "answered")) for r in found)
-        right = sum(
-            RIGHT in states(r).values() for r in found if r.get("status", "answered") == "answered"
-        )
-        answered = status["answered"]
-        counts = (right, answered - right, status["abstained"], status["failed"])
-        return (name, len(found), *(_of(count, len(found)) for count in counts))
+    def row(name: str, counts: Counter[str]) -> tuple[Any, ...]:
+        n = sum(counts.values())
+        return (name, n, *(_of(counts[outcome], n) for outcome in plots.OUTCOMES))
 
     columns = ("", "questions", "answered, right", "answered, wrong", "declined", "failed")
-    rows = [row("have an answer", True), row("have none", False)]
+    rows = [row(said, _ended(run, wanted)) for said, wanted in _HAVE.items()]
     return _table(columns, [r for r in rows if r[1]])
+
+
+def _ended(run: SavedRun, wanted: bool) -> Counter[str]:
+    """How the questions ended that have an answer (``wanted``), or those that have none: by what
+    was done, so that to decline the latter is to decline."""
+    found: Counter[str] = Counter()
+    for record in run.records.values():
+        if answerable(record) is not wanted:
+            continue
+        status = str(record.get("status", "answered"))
+        if status == "answered":
+            found[RIGHT if RIGHT in states(record).values() else WRONG] += 1
+        else:
+            found[DECLINED if status == "abstained" else FAILED] += 1
+    return found
 
 
 def _group_table(name: str, groups: Groups, counted: str) -> str:

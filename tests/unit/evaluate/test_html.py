@@ -78,7 +78,8 @@ def test_the_page(tmp_path: Path) -> None:
     seen = Seen(page)
     assert {tag for tag, _ in seen.tags}.isdisjoint({"script", "link", "iframe", "object", "a"})
     images = [attrs["src"] for tag, attrs in seen.tags if tag == "img"]
-    assert len(images) == 4  # risk and coverage, calibration, outcomes, latency
+    # risk and coverage, calibration, answered and declined, outcomes, templates, latency
+    assert len(images) == 6
     assert all(str(src).startswith("data:image/png;base64,") for src in images)
     assert not re.search(r"https?:", page)
     assert "default-src 'none'" in page
@@ -137,7 +138,7 @@ def test_any_benchmark(
 def test_without_confidences_it_says_so(tmp_path: Path) -> None:
     write(tmp_path, {"benchmark": "spider"}, [{"gold": "S", "correct": True}])
     page = html.write_page(tmp_path, []).read_text()
-    assert "no answer has a confidence" in page and page.count("<img") == 1
+    assert "no answer has a confidence" in page and page.count("<img") == 2
 
 
 def test_without_matplotlib_the_tables_remain(
@@ -162,3 +163,28 @@ def test_many_wrong_answers_are_cut_and_said(
 def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match=r"holds no records\.jsonl"):
         html.write_page(tmp_path, [])
+
+
+def test_what_is_drawn_of_answers_and_templates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To decline a question without an answer is right, and is shown as declining."""
+    drawn: dict[str, Any] = {}
+
+    def keep(panels: Any, path: Path, _title: str) -> None:
+        drawn[path.name] = panels
+
+    monkeypatch.setattr(plots, "draw_outcomes", keep)
+    records = [answer(k % 20 > 17 - k // 20, template=f"t{k % 20:02d}") for k in range(40)]
+    records += [answer(False, "abstained", gold=None), answer(False, gold=None)]
+    html.write_page(write(tmp_path, {"benchmark": "spider"}, records), [])
+    right = sum(record["correct"] for record in records)
+    assert drawn["answered.png"] == {
+        "": {
+            "have an answer": {"right": right, "wrong": 40 - right},
+            "have none": {"declined": 1, "wrong": 1},
+        }
+    }
+    (name, groups) = next(iter(drawn["templates.png"].items()))
+    assert name == "fewest right: 16 of 20 templates" and list(groups)[0] == "t00"
+    assert "t19" not in groups and len(groups) == 16
