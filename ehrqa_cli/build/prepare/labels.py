@@ -120,6 +120,8 @@ def from_folder(folder: Path, studies: Collection[int]) -> tuple[dict[int, Label
         pairs = list(zip(relations, graph.probabilities, strict=True))
         held = frozenset(r for r, p in pairs if p >= 0.5)
         unknown = frozenset(r for r, p in pairs if math.isnan(p))
+        if len(unknown) == len(pairs):  # only studies.tsv knows it
+            continue
         found[study] = Label(held, graph.heart, graph.mediastinum, unknown)
     return found, relations
 
