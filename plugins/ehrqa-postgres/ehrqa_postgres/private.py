@@ -94,7 +94,7 @@ class PrivateServer:
         for end in (self._keeper.stdin, self._keeper.stdout):
             if end is not None:
                 end.close()
-        self._keeper.wait(30)
+        self._keeper.wait(120)  # to delete thousands of files takes a busy computer a while
 
 
 _servers: list[PrivateServer] = []
