@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ehrqa_cli import neuralsql
-from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
+from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
 from ehrqa_cli.ehr.mapped import Mapped
-from ehrqa_cli.ehr.open import now_in, open_as_it_is
+from ehrqa_cli.ehr.open import now_in, open_as_it_is, open_database
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.load import Item
@@ -151,9 +151,20 @@ def open_judge(
         return Judge(there, session.as_of, unseen, asked)
     if as_of is not None:
         return Judge(there, check_time(as_of), unseen)
+    return Judge(there, _now(there, db), unseen)
+
+
+def _now(there: Database, db: Path) -> str:
+    """What now is where nothing is asked: what it would be if something were, else what the
+    database's own tables tell. Raises EvaluationError."""
     try:
-        return Judge(there, now_in(there), unseen)
-    except DatabaseError as error:
+        with closing(open_database(db)) as mapped:
+            return now_in(mapped)
+    except EhrqaError:
+        pass  # no layout that this program knows
+    try:
+        return now_in(there)
+    except EhrqaError as error:
         raise EvaluationError(
             f"{db} does not tell when it ends ({error.message})",
             "say what now means with --as-of TIME",
