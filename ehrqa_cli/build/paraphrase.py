@@ -28,6 +28,12 @@ from ehrqa_cli.build.paraphrase_words import slots_of, spell
 from ehrqa_cli.contracts.errors import BuildError, UsageError
 
 Note = Callable[[int, int], None]
+
+
+def _silent(_done: int, _of: int) -> None:
+    return None
+
+
 MOST_TOKENS = 56
 EACH = 4
 # Part of what names a file of paraphrases: another prompt writes others.
@@ -112,7 +118,7 @@ def write(
     embed: Embed,
     path: Path,
     each: int = EACH,
-    note: Note = lambda _done, _of: None,
+    note: Note = _silent,
 ) -> Paraphrases:
     """Paraphrase the templates ``asked``, up to ``each`` sentences written for one; ``every`` are
     all templates, among which a paraphrase must be nearest to its own. Templates that ``path``
@@ -277,16 +283,18 @@ class Wordings(Protocol):
     def settings(self) -> Mapping[str, Any]:
         """What they depend on."""
 
-    def make(self, path: Path, asked: Sequence[Asked], note: Note) -> Paraphrases:
+    def make(self, path: Path, asked: Sequence[Asked]) -> Paraphrases:
         """The paraphrases of the templates ``asked``, also written to ``path``."""
 
 
 @dataclass(frozen=True)
 class ByModel:
-    """Written by a GGUF model. Raises ModelError for a file that is none."""
+    """Written by a GGUF model; ``note`` is told how many templates are done, of how many. Raises
+    ModelError for a file that is none."""
 
     model: Path
     threads: int = 0
+    note: Note = _silent
 
     def settings(self) -> Mapping[str, Any]:
         """The model's and the prompt's hashes."""
@@ -299,13 +307,13 @@ class ByModel:
             "prompt_sha256": hashlib.sha256(prompt).hexdigest(),
         }
 
-    def make(self, path: Path, asked: Sequence[Asked], note: Note) -> Paraphrases:
+    def make(self, path: Path, asked: Sequence[Asked]) -> Paraphrases:
         """As Wordings'."""
         if path.is_file() and all((a.family, a.text) in read(path).done for a in asked):
             return read(path)
         chat = LocalChat(self.model, self.threads)
         try:
-            return write(asked, list(all_templates()), chat, local_embed(), path, note=note)
+            return write(asked, list(all_templates()), chat, local_embed(), path, note=self.note)
         finally:
             chat.close()
 
@@ -321,7 +329,7 @@ class FromFile:
         read(self.file)
         return {"file_sha256": hashlib.sha256(self.file.read_bytes()).hexdigest()}
 
-    def make(self, path: Path, asked: Sequence[Asked], note: Note) -> Paraphrases:
+    def make(self, path: Path, asked: Sequence[Asked]) -> Paraphrases:
         """As Wordings'."""
         found = read(self.file)
         wanted = {(a.family, a.text) for a in asked}
@@ -332,11 +340,10 @@ class FromFile:
             path.write_text("".join(lines), encoding="utf-8")
         except OSError as error:
             raise _unwritten(path, error) from None
-        note(len(asked), len(asked))
         return own
 
 
-def wordings(name: str) -> ByModel | FromFile:
+def wordings(name: str, note: Note = _silent) -> ByModel | FromFile:
     """What ``--paraphrase`` names: a file of paraphrases (by its ending .jsonl), a GGUF file, or a
     model that was pulled. Raises ModelError for none of these."""
     from ehrqa_cli.chat import Gguf
@@ -345,8 +352,8 @@ def wordings(name: str) -> ByModel | FromFile:
     if path.suffix == ".jsonl":
         return FromFile(path)
     if path.suffix == ".gguf" or path.is_file():
-        return ByModel(path)
-    return ByModel(Gguf.pulled(name).path)
+        return ByModel(path, note=note)
+    return ByModel(Gguf.pulled(name).path, note=note)
 
 
 def _unwritten(path: Path, error: OSError) -> BuildError:

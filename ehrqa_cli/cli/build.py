@@ -96,21 +96,21 @@ def questions(**flags: Any) -> int:
     db: Path = database_path(flags["db"], config.load())
     database = open_database(db)
     try:
-        order = QuestionsOrder(
-            db,
-            database,
-            flags["out"],
-            flags["size"],
-            flags["seed"],
-            answer_text=comparable,
-            report=lambda out: bias(out, flags["seed"], flags["debias"]),
-            scene_graphs=flags["scene_graphs"],
-            check_every=flags["check_every"],
-            splits=flags["splits"],
-            wordings=_wordings(flags["paraphrase"]),
-            more={"debias": flags["debias"]},
-        )
         with diagnostics.progress("rate") as advance:
+            order = QuestionsOrder(
+                db,
+                database,
+                flags["out"],
+                flags["size"],
+                flags["seed"],
+                answer_text=comparable,
+                report=lambda out: bias(out, flags["seed"], flags["debias"]),
+                scene_graphs=flags["scene_graphs"],
+                check_every=flags["check_every"],
+                splits=flags["splits"],
+                wordings=_wordings(flags["paraphrase"], advance),
+                more={"debias": flags["debias"]},
+            )
             card = build_questions(order, lambda done, size: advance(done, size, "questions"))
     finally:
         database.close()
@@ -146,16 +146,16 @@ def vqa(**flags: Any) -> int:
 
     database = open_database(flags["db"]) if flags["db"] else None
     try:
-        order = VqaOrder(
-            flags["scene_graphs"],
-            flags["out"],
-            flags["size"],
-            flags["seed"],
-            database,
-            flags["splits"],
-            _wordings(flags["paraphrase"]),
-        )
         with diagnostics.progress("rate") as advance:
+            order = VqaOrder(
+                flags["scene_graphs"],
+                flags["out"],
+                flags["size"],
+                flags["seed"],
+                database,
+                flags["splits"],
+                _wordings(flags["paraphrase"], advance),
+            )
             card = build_vqa(order, lambda done, size: advance(done, size, "questions"))
     finally:
         if database is not None:
@@ -163,10 +163,12 @@ def vqa(**flags: Any) -> int:
     return _tell(card, flags)
 
 
-def _wordings(name: str | None) -> Wordings | None:
+def _wordings(name: str | None, advance: diagnostics.Advance) -> Wordings | None:
     from ehrqa_cli.build.paraphrase import wordings
 
-    return None if name is None else wordings(name)
+    if name is None:
+        return None
+    return wordings(name, lambda done, of: advance(done, of, "templates in other words"))
 
 
 def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:

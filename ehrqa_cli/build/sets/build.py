@@ -106,7 +106,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
             labels.into(working)
         check = EngineCheck(order.database, working.as_of, vqa, order.check_every, order.seed)
         given = read_splits(order.splits) if order.splits else None
-        said = _paraphrases(journal, order.wordings, question_templates(), progress)
+        said = _paraphrases(journal, order.wordings, question_templates())
         sources = Sources(vocabulary, working, labels, given, said)
         maker = Questions(sources, order.size, order.seed, check)
         attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
@@ -167,7 +167,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         return kept(journal)
     given = read_splits(order.splits) if order.splits else None
     pool = select(order.scene_graphs, _owners(order.database), order.seed, given)
-    said = _paraphrases(journal, order.wordings, vqa_asked(), progress)
+    said = _paraphrases(journal, order.wordings, vqa_asked())
     maker = VqaQuestions(pool, order.size, order.seed, said)
     attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
     if not maker.made:
@@ -210,14 +210,14 @@ def _splits(path: Path | None) -> Plain:
 
 
 def _paraphrases(
-    journal: Journal, wordings: Wordings | None, asked: Iterable[Asked], progress: Progress
+    journal: Journal, wordings: Wordings | None, asked: Iterable[Asked]
 ) -> Paraphrases:
     """The paraphrases of the templates, written before any question is made."""
     if wordings is None:
         return Paraphrases()
     journal.claim()
     with journal.alone():
-        return wordings.make(journal.out / PARAPHRASES, list(asked), progress)
+        return wordings.make(journal.out / PARAPHRASES, list(asked))
 
 
 def templates_hash() -> str:

@@ -171,7 +171,7 @@ def test_a_file_can_be_used_again_but_not_with_other_slots(tmp_path: Path) -> No
     write(EVERY, EVERY, Fake(*GOOD, *TOPS), _flat, path, each=2)
     source = wordings(str(path))
     assert isinstance(source, FromFile) and len(source.settings()["file_sha256"]) == 64
-    made = source.make(tmp_path / "set" / "p.jsonl", EVERY[:1], lambda _done, _of: None)
+    made = source.make(tmp_path / "set" / "p.jsonl", EVERY[:1])
     assert list(made.done) == [("table", COUNT)] == list(read(tmp_path / "set" / "p.jsonl").done)
     line = {"family": "table", "template": COUNT, "kept": ["How many in 2019?"], "rejected": []}
     path.write_text(json.dumps(line) + "\n")
