@@ -131,6 +131,8 @@ class Expressions:
         kind = Kind.INTEGER if whole else Kind.REAL
         days = sign == "-" and one.instant and other.instant
         apart = f"({one.instant} - {other.instant})" if days else None
+        if whole and sign == "*":
+            return Typed(f"({self.target.times_whole(left.sql, right.sql)})", kind)
         return Typed(f"({left.sql} {sign} {right.sql})", kind, apart=apart)
 
     def _divide(self, node: exp.Div, scope: Scope) -> Typed:

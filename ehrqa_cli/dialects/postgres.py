@@ -114,6 +114,9 @@ class Postgres(Target):
     def whole(self, number: str) -> str:
         return f"CAST(TRUNC({number}) AS BIGINT)"
 
+    def times_whole(self, left: str, right: str) -> str:
+        return f"CAST({left} AS BIGINT) * {right}"  # columns of other people may have 32 bits
+
     def divide_whole(self, left: str, right: str) -> str:
         # Not `/`: a sum of integers is a decimal, of which that would not cut.
         return f"DIV({left}, NULLIF({right}, 0))"

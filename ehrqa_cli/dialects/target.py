@@ -117,6 +117,10 @@ class Target(ABC):
     def whole(self, number: str) -> str:
         """A real number cut (not rounded) to an integer."""
 
+    def times_whole(self, left: str, right: str) -> str:
+        """A product of integers, which have 64 bits."""
+        return f"{left} * {right}"
+
     @abstractmethod
     def divide_whole(self, left: str, right: str) -> str:
         """Division of integers, cut towards zero, NULL by 0."""

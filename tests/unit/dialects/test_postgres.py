@@ -52,6 +52,7 @@ def condition(sql: str) -> str:
         ("insurance BETWEEN 'a' AND 'm'",
          "(insurance COLLATE \"C\" >= 'a' AND insurance COLLATE \"C\" <= 'm')"),
         ("age < 5", "(age < 5)"),
+        ("age * 1000000 > 7", "((CAST(age AS BIGINT) * 1000000) > 7)"),
         ("age / 2 = 10", "((DIV(age, NULLIF(2, 0))) = 10)"),
         ("cost / 2 > 1.5", "((cost / NULLIF(2, 0)) > 1.5::float8)"),
         ("insurance = 5", "(insurance = CAST(5 AS TEXT))"),

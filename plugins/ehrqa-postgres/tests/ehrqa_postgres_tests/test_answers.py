@@ -112,6 +112,7 @@ def pair(
             session.execute(
                 f'ALTER TABLE {table_name} ALTER {column} TYPE TEXT COLLATE "default"'.encode()
             )
+        session.execute("ALTER TABLE words ALTER n TYPE SMALLINT")
     target = wrapped(PostgresDatabase.open(server.address("english")))
     reference = SqliteDatabase.open(path)
     yield target, reference
