@@ -262,9 +262,10 @@ def write_database(
         for table in every:
             connection.execute(table.ddl())
         for done, table in enumerate(order):
-            report(f"{drawn.name}: {table.name}", done, len(order))
+            report(f"{drawn.name}: tables", done, len(order))
             if source.has(table.name):
                 counts[table.name] = work.table(connection, table)
+        report(f"{drawn.name}: tables", len(order), len(order))
         if options.synthetic_costs is not None and not counts["cost"].kept:
             made = add_costs(connection, options.synthetic_costs)
             counts["cost"] = TableCount("cost", made.read, made.kept, {})
