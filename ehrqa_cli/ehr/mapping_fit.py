@@ -70,9 +70,10 @@ class FittedTable:
         return f"CAST(nullif(lower(trim({sql})), '') AS TEXT)"
 
     def _part(self, part: Part, wanted: Sequence[Column]) -> str:
-        listed = ", ".join(f"{self.value(part, c)} AS {c.name}" for c in wanted) or "1 AS one"
+        values = ((self.value(part, c), c.name) for c in wanted)
+        listed = ", ".join(v if v == name else f"{v} AS {name}" for v, name in values)
         where = f" WHERE {part.where}" if part.where else ""
-        return f"SELECT {listed} FROM {part.source}{where}"
+        return f"SELECT {listed or '1 AS one'} FROM {part.source}{where}"
 
     def _none(self, wanted: Sequence[Column]) -> str:
         return ", ".join(f"{_NOTHING[kind(c)]} AS {c.name}" for c in wanted) or "1 AS one"
