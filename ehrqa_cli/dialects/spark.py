@@ -92,6 +92,9 @@ class Spark(Target):
     def whole(self, number: str) -> str:
         return f"CAST({number} AS BIGINT)"
 
+    def times_whole(self, left: str, right: str) -> str:
+        return f"CAST({left} AS BIGINT) * {right}"  # a literal has 32 bits
+
     def divide_whole(self, left: str, right: str) -> str:
         return f"{left} DIV NULLIF({right}, 0)"
 
@@ -154,7 +157,7 @@ class Spark(Target):
         return made[0] if len(made) == 1 else f"CONCAT({', '.join(made)})"
 
     def julian(self, time: str) -> str:
-        return f"((UNIX_MILLIS({time}) + {_EPOCH}) / 86400000e0)"
+        return f"(({self.milliseconds(time)} + {_EPOCH}) / 86400000e0)"
 
     def julian_written(self, time: str) -> str:
         # Java rounds what it would print, C what the number is. A Julian day of the years 1030 to
@@ -163,6 +166,9 @@ class Spark(Target):
         rest = f"CAST(({day} - FLOOR({day})) * 2147483648e0 AS BIGINT)"
         digits = f"SHIFTRIGHT({rest} * 1000000000 + 1073741824, 31)"
         return f"((FLOOR({day}) * 1000000000 + {digits}) / 1e9)"
+
+    def milliseconds(self, time: str) -> str:
+        return f"UNIX_MILLIS({time})"
 
     def epoch(self, time: str) -> str:
         return f"UNIX_SECONDS({time})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -361,6 +363,9 @@ def test_several_processes_as_on_a_cluster(ehr: Path, monkeypatch: pytest.Monkey
     opened.close()
     monkeypatch.delenv("EHRQA_SPARK_MASTER")
     engine.stop()
+    # Workers of a local cluster keep their logs within pyspark.
+    home = Path(importlib.import_module("pyspark").__file__ or "").parent
+    shutil.rmtree(home / "work", ignore_errors=True)
 
 
 def test_fingerprint_changes_with_the_data(tmp_path: Path) -> None:
