@@ -62,7 +62,6 @@ class Reading:
     shared: frozenset[str]
 
 
-@lru_cache(maxsize=1024)  # a mapping is made of some hundred pieces, each looked at several times
 def reading(sql: str) -> Reading:
     """The tables and columns of one SELECT, and where the tables stand. Raises Refused, also for
     ways to name a table whose place cannot be told."""

@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ _LISTS = (
 )
 _WORDS = frozenset(" ".join(_LISTS).split())
 _CLOCK = frozenset({"current_time", "current_date", "current_timestamp"})
+# A mapping is made of some hundred pieces, each looked at several times. Statements are not kept:
+# they may be long.
+reading = lru_cache(maxsize=1024)(sqltext.reading)
 _EXAMPLE = "`ehrqa db map --show mimic_iv_raw` prints one that is right"
 
 
@@ -171,7 +175,7 @@ class _Reader:
         self._piece(f"{where}.from", sql)
         try:
             extra = sqltext.clauses(f"SELECT 1 FROM {sql}") - {"from", "joins"}
-            sqltext.reading(f"SELECT 1 FROM {sql}")
+            reading(f"SELECT 1 FROM {sql}")
         except Refused as error:
             raise self._wrong(f"{where}.from: {error.message}", error.hint) from error
         if extra:
@@ -197,7 +201,7 @@ class _Reader:
         self._piece(where, sql)
         try:
             sqltext.expression(sql)
-            sqltext.reading(f"SELECT {sql}")
+            reading(f"SELECT {sql}")
         except Refused as error:
             raise self._wrong(f"{where}: {error.message}", error.hint) from error
         return sql

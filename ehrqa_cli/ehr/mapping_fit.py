@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ehrqa_cli import sqltext
-from ehrqa_cli.ehr.mapping import Part, SchemaMap
+from ehrqa_cli.ehr.mapping import Part, SchemaMap, reading
 from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, Column, Table
 
 # NULL with a type: databases that type columns take a bare NULL for a number.
@@ -194,7 +194,7 @@ def tables_of(part: Part) -> list[str]:
     """The database's tables that a part reads, lower case."""
     pieces = [f"SELECT 1 FROM {part.source}"]
     pieces += [f"SELECT {sql}" for sql in (part.where, *part.columns.values()) if sql]
-    found = {r.table for piece in pieces for r in sqltext.reading(piece).references}
+    found = {r.table for piece in pieces for r in reading(piece).references}
     return sorted(found)
 
 
@@ -203,7 +203,7 @@ def _visible(
 ) -> tuple[dict[str, frozenset[str]], set[str]]:
     """The columns of the tables of FROM by the names they go by, and every name that a piece may
     use: columns of all its tables and names given within."""
-    read = sqltext.reading(f"SELECT 1 FROM {part.source}")
+    read = reading(f"SELECT 1 FROM {part.source}")
     given = set(sqltext.given_names(f"SELECT 1 FROM {part.source}"))
     for sql in (part.where, *part.columns.values()):
         if sql:
@@ -217,8 +217,8 @@ def _lost(
     sql: str, every: set[str], qualified: Mapping[str, frozenset[str]] | None = None
 ) -> str | None:
     """The first column that is not there."""
-    inner = {r.called for r in sqltext.reading(sql).references}
-    for of, name in sorted(sqltext.reading(sql).columns):
+    inner = {r.called for r in reading(sql).references}
+    for of, name in sorted(reading(sql).columns):
         of_table = (qualified or {}).get(of) if of not in inner else None
         if name not in (every if of_table is None else of_table):
             return f"{of}.{name}" if of else name

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 
@@ -165,7 +166,15 @@ def _read(run: Runner, schema: set[str], dictionary: bool) -> ValueIndex:
 
 
 def _ids(run: Runner, table: str, column: str) -> frozenset[int]:
-    return frozenset(int(row[0]) for row in run(_column(table, column)) if row[0] is not None)
+    found = [row[0] for row in run(_column(table, column)) if row[0] is not None]
+    try:
+        return frozenset(map(int, found))
+    except ValueError:
+        odd = next(value for value in found if not str(value).strip().lstrip("+-").isdigit())
+        raise DatabaseError(
+            f"{table}.{column} holds {str(odd)[:40]!r}, which is no whole number",
+            "map it to one (docs/schemas.md); `ehrqa db map --check` tells more",
+        ) from None
 
 
 def _years(run: Runner) -> tuple[int, int] | None:

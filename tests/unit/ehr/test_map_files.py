@@ -21,6 +21,7 @@ from ehrqa_cli.ehr.mapped import Mapped
 from ehrqa_cli.ehr.mapping_fit import fit, signed
 from ehrqa_cli.ehr.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.schema import TABLES, missing
+from ehrqa_cli.ehr.value_index import ValueIndex
 
 SMALL = """
 name = "ward"
@@ -406,3 +407,15 @@ def test_a_mapping_to_begin_with(tmp_path: Path, demo_file: Path, ward: Path) ->
             with pytest.raises(UsageError, match=r"no \[patients\]"):
                 mapping.load(str(path))
         inner.close()
+
+
+def test_patients_without_numbers_are_an_error(file: Path, ward: Path) -> None:
+    text = SMALL.replace('subject_id = "p.pid"', """subject_id = "'pat-' || p.pid\"""")
+    file.write_text(text, encoding="utf-8")
+    inner = open_as_it_is(ward)
+    database = Mapped(inner, fit(mapping.load(str(file)), inner.schema()))
+    with pytest.raises(DatabaseError, match=r"subject_id holds 'pat-\d', which is no whole number"):
+        ValueIndex.build(database)
+    report = mapping_check.check(inner, database.fitted)
+    assert any("subject_id should be a whole number" in fault for fault in report.faults)
+    database.close()
