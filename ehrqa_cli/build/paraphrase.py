@@ -343,7 +343,7 @@ class FromFile:
         return own
 
 
-def wordings(name: str, note: Note = _silent) -> ByModel | FromFile:
+def wordings(name: str, threads: int = 0, note: Note = _silent) -> ByModel | FromFile:
     """What ``--paraphrase`` names: a file of paraphrases (by its ending .jsonl), a GGUF file, or a
     model that was pulled. Raises ModelError for none of these."""
     from ehrqa_cli.chat import Gguf
@@ -352,8 +352,8 @@ def wordings(name: str, note: Note = _silent) -> ByModel | FromFile:
     if path.suffix == ".jsonl":
         return FromFile(path)
     if path.suffix == ".gguf" or path.is_file():
-        return ByModel(path, note=note)
-    return ByModel(Gguf.pulled(name).path, note=note)
+        return ByModel(path, threads, note)
+    return ByModel(Gguf.pulled(name).path, threads, note)
 
 
 def _unwritten(path: Path, error: OSError) -> BuildError:

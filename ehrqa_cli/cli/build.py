@@ -33,6 +33,9 @@ _paraphrase = click.option(
     metavar="MODEL",
     help="Word the templates anew: a GGUF file, a pulled model, or a paraphrases.jsonl.",
 )
+_threads = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Of the processor, to paraphrase."
+)
 _graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
 
 
@@ -75,6 +78,7 @@ for _command in (*NOTE_COMMANDS, review):
 )
 @_splits
 @_paraphrase
+@_threads
 @json_option
 def questions(**flags: Any) -> int:
     """Questions over tables and chest X-rays in the manner of EHRSQL and EHRXQA, each with an
@@ -108,7 +112,7 @@ def questions(**flags: Any) -> int:
                 scene_graphs=flags["scene_graphs"],
                 check_every=flags["check_every"],
                 splits=flags["splits"],
-                wordings=_wordings(flags["paraphrase"], advance),
+                wordings=_wordings(flags, advance),
                 more={"debias": flags["debias"]},
             )
             card = build_questions(order, lambda done, size: advance(done, size, "questions"))
@@ -131,6 +135,7 @@ def questions(**flags: Any) -> int:
 @_seed
 @_splits
 @_paraphrase
+@_threads
 @json_option
 def vqa(**flags: Any) -> int:
     """Questions about one chest X-ray in the manner of MIMIC-CXR-VQA: its selection of images, its
@@ -154,7 +159,7 @@ def vqa(**flags: Any) -> int:
                 flags["seed"],
                 database,
                 flags["splits"],
-                _wordings(flags["paraphrase"], advance),
+                _wordings(flags, advance),
             )
             card = build_vqa(order, lambda done, size: advance(done, size, "questions"))
     finally:
@@ -163,12 +168,16 @@ def vqa(**flags: Any) -> int:
     return _tell(card, flags)
 
 
-def _wordings(name: str | None, advance: diagnostics.Advance) -> Wordings | None:
+def _wordings(flags: dict[str, Any], advance: diagnostics.Advance) -> Wordings | None:
     from ehrqa_cli.build.paraphrase import wordings
 
-    if name is None:
+    if flags["paraphrase"] is None:
         return None
-    return wordings(name, lambda done, of: advance(done, of, "templates in other words"))
+
+    def note(done: int, of: int) -> None:
+        advance(done, of, "templates in other words")
+
+    return wordings(flags["paraphrase"], flags["threads"] or 0, note)
 
 
 def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
