@@ -19,7 +19,14 @@ from ehrqa_cli.build.notes import checks
 from ehrqa_cli.build.notes.author import Author
 from ehrqa_cli.build.notes.donors import unanswerable
 from ehrqa_cli.build.notes.evidence import Place, by_words, locate
-from ehrqa_cli.build.notes.parse import LETTERS, Draft, Options, read_draft, read_options
+from ehrqa_cli.build.notes.parse import (
+    LETTERS,
+    Draft,
+    Options,
+    read_draft,
+    read_listed,
+    read_options,
+)
 from ehrqa_cli.build.notes.prompts import TOPICS, choices_begun, choices_prompt, question_prompt
 from ehrqa_cli.build.notes.sample import STRATA, Sample, next_stratum, stratum_of
 from ehrqa_cli.build.sets.shares import fraction
@@ -27,7 +34,8 @@ from ehrqa_cli.contracts.notes import Note
 
 Plain = dict[str, Any]
 NONE = "unanswerable: other patient"
-_STEP_1, _STEP_2 = 260, 420  # tokens written at most
+_STEP_1, _STEP_2, _CHOICE = 260, 420, 60  # tokens written at most
+_MORE = "FGH"  # choices beyond the five, where some of them are alike
 _REASON, _CORRECT = "Reason", "Correct"
 _ENDS = re.compile(r"\n[\s\-*]*(?:Correct|Reason)")
 _SURE = 0.5  # the probability of the right choice when the model is asked again
@@ -178,12 +186,14 @@ class NoteItems:
         if not places:
             return checks.NOT_IN_NOTES
         # First from the question alone, as in the paper; where that fails, with the answer told.
-        options = _options(self._step_2(draft, wrote), draft, whole)
-        told = isinstance(options, str)
-        if isinstance(options, str):
-            fault, options = options, _options(self._step_2(draft, wrote, told=True), draft, whole)
-            if isinstance(options, str):
-                return fault
+        options = self._step_2(draft, wrote)
+        fault = _fault(options, draft, whole)
+        told = fault is not None
+        if told:
+            options = self._step_2_told(draft, wrote)
+            if _fault(options, draft, whole):
+                return fault or ""
+        assert options is not None
         if checks.longest_is_right(options.choices, options.correct) and checks.longest_too_often(
             state.longest, len(state.items)
         ):
@@ -207,14 +217,27 @@ class NoteItems:
             },
         }
 
-    def _step_2(self, draft: Draft, wrote: list[str], told: bool = False) -> str:
-        asked = choices_prompt(draft.question)
-        if not told:
-            wrote.append(self._author.write(asked, _STEP_2, _REASON))
-            return wrote[-1]
-        begun = choices_begun(draft.question, draft.answer)
-        wrote.append(self._author.write(asked, _STEP_2, _CORRECT, begun))
-        return f"{_ENDS.split(wrote[-1])[0]}\n- Correct Answer: A"
+    def _step_2(self, draft: Draft, wrote: list[str]) -> Options | None:
+        """The choices from the question alone, as in the paper."""
+        wrote.append(self._author.write(choices_prompt(draft.question), _STEP_2, _REASON))
+        return read_options(wrote[-1])
+
+    def _step_2_told(self, draft: Draft, wrote: list[str]) -> Options | None:
+        """The choices with the answer told: the first is right, the others are gone on with until
+        four differ."""
+        asked, begun = choices_prompt(draft.question), choices_begun(draft.question, draft.answer)
+        text = self._author.write(asked, _STEP_2, _CORRECT, begun)
+        for letter in _MORE:
+            text = _ENDS.split(text)[0].rstrip()
+            found = read_listed(text)
+            if len(found) >= len(LETTERS):
+                break
+            text = self._author.write(asked, _CHOICE, "\n", f"{text}\n{letter}:")
+        wrote.append(text)
+        found = read_listed(_ENDS.split(text)[0])
+        if len(found) < len(LETTERS):
+            return None
+        return Options(dict(zip(LETTERS, found, strict=False)), LETTERS[0])
 
     def _lettered(
         self, state: _State, given: Mapping[str, str], right: str
@@ -271,12 +294,8 @@ class NoteItems:
         }
 
 
-def _options(text: str, draft: Draft, whole: str) -> Options | str:
-    """The choices that the model wrote, or what is wrong with them."""
-    options = read_options(text)
-    if options is None:
-        return checks.NO_CHOICES
-    return checks.options_fault(options, draft, whole) or options
+def _fault(options: Options | None, draft: Draft, whole: str) -> str | None:
+    return checks.NO_CHOICES if options is None else checks.options_fault(options, draft, whole)
 
 
 def _topics(seed: int, patient: int) -> list[str]:

@@ -13,6 +13,7 @@ _LABEL = re.compile(
     re.I | re.M,
 )
 _CHOICE = re.compile(r"(?:^|(?<=\s))[-*\s]*\(?([A-E])\s*[:.)]\s+", re.M)
+_LISTED = re.compile(r"^[-*\s]*\(?[A-H]\s*[:.)][ \t]+(\S.*)$", re.M)
 _NAMED = re.compile(r"^\W*(?:option|choice|answer)?\W*([A-E])\b(?![a-z'])")
 # Models name their source in the question, which no clinician does.
 _SOURCE = re.compile(
@@ -68,6 +69,17 @@ def read_options(text: str) -> Options | None:
         same = [k for k, v in found.items() if v and v.lower() == _flat(said).lower()]
         return Options(found, same[0]) if len(same) == 1 else None
     return Options(found, named[1])
+
+
+def read_listed(text: str) -> list[str]:
+    """The choices that stand one to a line, in their order, each different one once."""
+    out: dict[str, str] = {}
+    for mark in _LISTED.finditer(text):
+        words = _flat(mark[1])
+        alike = " ".join(re.findall(r"\w+", words.lower()))
+        if alike:
+            out.setdefault(alike, words)
+    return list(out.values())
 
 
 def _parts(text: str) -> dict[str, str]:

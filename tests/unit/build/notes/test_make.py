@@ -200,8 +200,8 @@ def reply_with(**changes: Callable[[str], str]) -> Reply:
 
     def changed(text: str) -> str:
         said = made_up.reply(text)
-        if text.endswith("B:"):
-            return " and that is all"
+        if text.endswith(("B:", "F:", "G:", "H:")):
+            return "\n"
         if text.endswith("Answer:") or "Options:" in text:
             step = "letter"
         else:
@@ -261,6 +261,16 @@ def test_where_step_two_fails_it_is_told_the_answer(few, tmp_path) -> None:
 
     card = build_notes(order(few, tmp_path / "set", reply, size=2, tries=1)[0])
     assert card["counts"]["step_2_was_told_the_answer"] == card["counts"]["questions"] == 2
+
+    # Of the choices that it then writes two are alike: it goes on with another.
+    def again(text: str) -> str:
+        if text.endswith("F:"):
+            return " something else\nG: too much"
+        return re.sub(r"\nE: .*", "\nE: same", re.sub(r"\nD: .*", "\nD: Same.", reply(text)))
+
+    card = build_notes(order(few, tmp_path / "again", again, size=2, tries=1)[0])
+    for item in questions(tmp_path / "again"):
+        assert {"Same", "something else"} < set(item["choices"].values())
     card = build_notes(order(few, tmp_path / "other", size=2, tries=1)[0])
     assert card["counts"]["step_2_was_told_the_answer"] == 0 < card["counts"]["questions"]
 
