@@ -9,6 +9,7 @@ from sqlglot import expressions as exp
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
+from ehrqa_cli.dialects.joins import queries_later
 from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Columns, Kind, Typed
 from ehrqa_cli.dialects.scope import Scope
 from ehrqa_cli.dialects.target import Target
@@ -163,6 +164,8 @@ class Queries:
     def _select(self, node: exp.Select, outer: Scope | None, named: bool) -> tuple[str, Columns]:
         if not node.expressions:
             raise Refused("the SELECT names no columns", _PLAIN)
+        if not self.target.queries_in_joins:
+            queries_later(node)
         scope = Scope(outer)
         from_ = self._from(node, scope)
         scope.aliases = {

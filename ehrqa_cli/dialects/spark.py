@@ -47,6 +47,7 @@ class Spark(Target):
     text_type: ClassVar[str] = "STRING"
     materializes: ClassVar[bool] = False
     using_moves: ClassVar[bool] = True
+    queries_in_joins: ClassVar[bool] = False
     renamed: ClassVar[dict[str, str]] = {
         "unicode": "ASCII",
         "ceiling": "CEIL",

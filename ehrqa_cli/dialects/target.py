@@ -24,6 +24,7 @@ class Target(ABC):
     text_type: ClassVar[str] = "VARCHAR"
     real_type: ClassVar[str] = "DOUBLE"
     materializes: ClassVar[bool] = True  # does it know WITH x AS MATERIALIZED (...)?
+    queries_in_joins: ClassVar[bool] = True  # may ON hold a query that looks at the tables joined?
     using_moves: ClassVar[bool] = False  # does * begin with the columns of USING?
     derived_alias: ClassVar[str] = ""  # what must follow a query in FROM that has no name
     # Functions of SQLite that only have another name; those of one meaning are under their own.

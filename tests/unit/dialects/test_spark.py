@@ -89,6 +89,21 @@ def test_statements(sqlite: str, spark: str) -> None:
     assert written(sqlite) == spark
 
 
+def test_a_query_in_an_inner_join_is_asked_in_where() -> None:
+    earlier = "SELECT MAX(b.age) FROM admissions AS b WHERE b.subject_id = p.subject_id"
+    made = written(
+        "SELECT p.gender FROM patients AS p JOIN admissions AS a ON a.subject_id = p.subject_id "
+        f"AND a.age = ( {earlier} ) LEFT JOIN patients AS q ON q.row_id = 1 WHERE p.row_id > 2"
+    )
+    assert "JOIN admissions AS a ON (a.subject_id = p.subject_id) LEFT JOIN" in made
+    assert f"WHERE ((p.row_id > 2) AND (a.age = ({earlier.replace('WHERE ', 'WHERE (')})))" in made
+    alone = written(f"SELECT 1 FROM patients AS p JOIN admissions AS a ON a.age = ( {earlier} )")
+    assert "JOIN admissions AS a ON (1 <> 0) WHERE (a.age = (" in alone
+    outer = "SELECT 1 FROM patients AS p {} JOIN admissions AS a ON a.age = ( SELECT 1 )"
+    for side in ("LEFT", "RIGHT", "FULL"):
+        assert "ON (a.age = (SELECT 1" in written(outer.format(side))
+
+
 def test_a_star_over_using_has_the_column_once() -> None:
     made = written("SELECT * FROM patients JOIN (SELECT subject_id, age FROM admissions) AS a "
                    "USING (subject_id)")  # fmt: skip
