@@ -26,6 +26,7 @@ _CHUNK = 1000
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _LOOK = 0.05  # seconds between two looks at the clock, and at whether somebody gave up
 _PATIENCE = 0.5  # seconds that the server has to end a query before the line is cut
+_MARKING = 30.0  # seconds that the fingerprint may take
 _RECOVERY = 5.0  # seconds that a server which is starting has to take the connection
 _CURSOR = "ehrqa_rows"
 
@@ -106,19 +107,21 @@ class PostgresDatabase(Database):
     def fingerprint(self) -> str:
         """``postgres:`` and 16 hex digits, of what the server tells of its tables' rows.
 
-        A server's rows may change while it is open, so it is asked each time. Raises DatabaseError.
+        A server's rows may change while it is open, so it is asked each time. Raises DatabaseError,
+        LimitExceeded while somebody has the tables locked.
         """
         with self._lock:
+            self._cancelled = self._timed_out = False
             try:
-                session = self._begun()
-                known = catalog.state(session, self._catalog)
-                if self._marked is None or self._marked[0] != known:
-                    self._marked = known, catalog.fingerprint(session, self._catalog, known)
-                session.execute("ROLLBACK")
+                with self._watched(_MARKING):
+                    session = self._begun()
+                    known = catalog.state(session, self._catalog)
+                    if self._marked is None or self._marked[0] != known:
+                        self._marked = known, catalog.fingerprint(session, self._catalog, known)
             except psycopg.Error as error:
-                lost = self._session is None or self._session.closed
-                self._drop()
-                raise errors.explained(error, lost=lost) from None
+                raise self._explain(error, Limits(seconds=_MARKING)) from None
+            finally:
+                self._after()
             return f"postgres:{self._marked[1]}"
 
     def default_as_of(self) -> str | None:
@@ -134,9 +137,9 @@ class PostgresDatabase(Database):
         }
 
     def close(self) -> None:
-        """Give the connection back; a second call does nothing."""
+        """Give the connection back, ending what runs on it; a second call does nothing."""
+        self._closed = self._cancelled = True
         with self._lock:
-            self._closed = True
             self._drop()
 
     @classmethod

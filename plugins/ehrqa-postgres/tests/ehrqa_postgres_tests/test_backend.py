@@ -388,6 +388,30 @@ def test_fingerprint_follows_rows_that_change_while_it_is_open(
     opened.close()
 
 
+def test_tables_that_somebody_has_locked_keep_nobody_waiting(
+    server: PrivateServer, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while `db import --to --force` replaces them."""
+    address = made(TABLE)
+    opened = PostgresDatabase.open(address)
+    monkeypatch.setattr(backend, "_MARKING", 0.3)
+    with owner(server, address) as session, session.transaction():
+        session.execute("LOCK TABLE e IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(LimitExceeded):
+            opened.fingerprint()
+        with pytest.raises(LimitExceeded):
+            opened.execute("SELECT COUNT(*) FROM e", Limits(seconds=0.3))
+    assert opened.execute("SELECT COUNT(*) FROM e").rows == ((501,),)
+    opened.close()
+
+
+def test_closing_ends_what_runs(address: str) -> None:
+    opened = PostgresDatabase.open(address)
+    error, took = ended(lambda: opened.execute(ENDLESS, Limits(seconds=30)), opened.close)
+    assert isinstance(error, Cancelled)
+    assert took < SOON + 0.5
+
+
 def test_fingerprint_is_the_same_after_housekeeping(server: PrivateServer, made: Made) -> None:
     address = made(TABLE)
     opened = PostgresDatabase.open(address)
