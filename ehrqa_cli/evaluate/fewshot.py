@@ -5,8 +5,9 @@ the one that is asked; the query is then run like any other, by way of the guard
 the same pairs for every question, drawn at random with each modality among them (3 of tables, 4 of
 images, 3 of both in the paper's 10); ``bm25`` those of the training questions nearest to it.
 
-The paper asked gpt-3.5-turbo. Here it is any instruction model as a GGUF file on this machine, and
-it is shown the tables and columns as well, without which no small model finds them. It cannot
+The paper asked gpt-3.5-turbo. Here it is any instruction model as a GGUF file on this machine. It
+is shown the tables and columns as well, without which no small model finds them, and the prompt's
+last words, ``NeuralSQL:``, are put into its mouth, else it explains before it writes. It cannot
 decline, but where a training pair says ``null``, as those of EHRSQL do, it may say the same.
 """
 
@@ -159,7 +160,7 @@ class FewShot:
         can read even with one example."""
         started = time.perf_counter()
         self._begin()
-        closing = self._model.closing()
+        closing = [*self._model.closing(), *self._model.writer.tokenize(f"{self._kind}:")]
         logits = self._model.add([*self._asked(question, len(closing)), *closing])
         read = time.perf_counter()
         said = self._model.write(logits, MOST_TOKENS)
@@ -207,7 +208,7 @@ class FewShot:
         shown = self.shots_for(question)
         while True:
             pairs = "".join(f"{self._pair(e)}\n\n" for e in shown)
-            last = f"Parse the question into {self._kind}.\nQ: {question}\n{self._kind}:"
+            last = f"Parse the question into {self._kind}.\nQ: {question}"
             found = self._model.writer.tokenize(pairs + last)
             if self._held + len(found) + closing < self._room:
                 return found
@@ -263,7 +264,8 @@ def in_brief(schema: Mapping[str, Sequence[str]]) -> str:
 def read_query(said: str) -> str | None:
     """The query in what a model said, up to its end or to the next question that it makes up; None
     where it said ``null``. Anything else is taken as its answer, and does not run."""
-    plain = re.sub(r"```(?:sql|sqlite|neuralsql)?", "", said, flags=re.I).strip()
+    fenced = re.search(r"```\w*\n(.*?)(?:```|\Z)", said, re.S)
+    plain = re.sub(r"```(?:\w+\n)?", "", fenced[1] if fenced else said).strip()
     plain = re.sub(r"^(?:neural)?sql\s*:\s*", "", plain, flags=re.I)
     if re.fullmatch(rf"{NULL}\W*", plain, flags=re.I):
         return None

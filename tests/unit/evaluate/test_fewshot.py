@@ -68,7 +68,10 @@ class Scribe:
         )
         self.held += [token for token, *_ in entries]
         self.read.append([token for token, *_ in entries])
-        written = len(self.held) - 1 - self.held.index(AFTER[0]) if AFTER[0] in self.held else 0
+        begun = (
+            self.text_of(self.held[self.held.index(AFTER[0]) :]) if AFTER[0] in self.held else ""
+        )
+        written = len(begun) - len("NeuralSQL:") if begun.startswith("NeuralSQL:") else 0
         logits = np.zeros(2000, dtype=np.float32)
         text = self.said
         logits[ord(text[written]) + 10 if written < len(text) else END] = 1.0
@@ -93,7 +96,9 @@ def test_the_prompt_is_the_papers_with_the_tables() -> None:
     assert written.query == "SELECT 1" and set(written.seconds) == {"read", "write"}
     prompt = scribe.prompt()
     assert prompt.startswith(NEURALSQL + "\n\nTables and columns:\na(y)\nb(x)\n\nQ: ")
-    assert prompt.endswith("Parse the question into NeuralSQL.\nQ: how many?\nNeuralSQL:")
+    assert prompt.endswith("Parse the question into NeuralSQL.\nQ: how many?")
+    # The model's answer is begun for it.
+    assert scribe.text_of(scribe.held).endswith("\nQ: how many?NeuralSQL:SELECT 1")
     assert prompt.count("\nNeuralSQL: SELECT '") == 3
 
 
@@ -163,6 +168,8 @@ def test_too_long_a_prompt() -> None:
     [
         ("SELECT 1;", "SELECT 1"),
         ("```sql\nSELECT a\nFROM t\n```", "SELECT a\nFROM t"),
+        ("We select the rows:\n```neuralsql\nSELECT a\n```\nThis selects.", "SELECT a"),
+        (" ```SELECT 1```", "SELECT 1"),
         ("NeuralSQL: select 1\n\nQ: more?", "select 1"),
         ("SELECT 1\nQ: more?\nNeuralSQL: SELECT 2", "SELECT 1"),
         ("with t as (select 1) select * from t", "with t as (select 1) select * from t"),
