@@ -47,6 +47,11 @@ _BEFORE = _words(
     "from limit offset materialized within group row with at rows range interval placing for",
     "timestamp numeric decimal varchar char character",
 )
+# Words that may stand before a text: another one would be a type, which makes something of it.
+_BEFORE_TEXT = _words(
+    "select distinct all and or not like ilike escape in when then else case between on where",
+    "having by from placing for timestamp date interval is zone similar to as returning limit",
+)
 # They need no brackets, so that they would look like columns.
 _BARE = _words(
     "current_catalog current_date current_role current_schema current_time current_timestamp",
@@ -116,7 +121,7 @@ class Guard:
         """Names of WITH; one must not hide a catalog where it is not in force."""
         found: set[str] = set()
         for i, token in enumerate(tokens):
-            if token.value in ("with", "recursive", ","):
+            if token.kind != "quoted" and token.value in ("with", "recursive", ","):
                 name = _defined(tokens, i + 1)
                 if name is not None:
                     found.add(name)
@@ -146,6 +151,12 @@ class Guard:
             if token.name is not None and level.wants_table and not _is_clause(token):
                 self._table(token, after, shared)
                 level.wants_table = False
+            elif token.value == "." and token.kind == "sign":
+                _dot(tokens, i)
+            elif (
+                token.kind == "text" and before.kind == "word" and before.value not in _BEFORE_TEXT
+            ):
+                raise Refused(f"{before.value[:40]} before a text is not allowed", _ORDINARY)
             if before.value == "::" and not (token.kind == "word" and token.value in _TYPES):
                 raise Refused(f"the type {token.value} is not known", _ORDINARY)
 
@@ -214,13 +225,23 @@ def _word(tokens: list[_Token], i: int, level: _Level) -> None:
     if word == "from" and level.opener not in _OWN_FROM and before.value != "distinct":
         level.in_from = level.wants_table = True
     elif word == "from" and before.value == "distinct":
-        compared = tokens[i - 2].value if i > 1 else ""
-        if compared not in ("is", "not"):
+        compared = tokens[i - 2] if i > 1 else _Token("", "")
+        if compared.kind != "word" or compared.value not in ("is", "not"):
             raise Refused("SELECT DISTINCT names no columns", _ONE_SELECT)
     elif word == "join":
         level.wants_table = True
     elif word in _ENDS_FROM:
         level.in_from = level.wants_table = False
+
+
+def _dot(tokens: list[_Token], i: int) -> None:
+    """A dot stands between a table's name and a column's: after anything else it is a call, and
+    ('/etc/passwd').pg_read_file reads a file."""
+    before = tokens[i - 1] if i else _Token("", "")
+    earlier = tokens[i - 2] if i > 1 else _Token("", "")
+    chained = earlier.kind == "sign" and earlier.value == "."
+    if before.name is None or chained:
+        raise Refused("a dot after an expression is not allowed", "name a table before it")
 
 
 def _is_clause(token: _Token) -> bool:

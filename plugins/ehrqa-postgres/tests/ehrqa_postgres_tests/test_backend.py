@@ -154,6 +154,12 @@ def test_the_doors_are_shut_below_the_guard(database: PostgresDatabase) -> None:
     assert database.execute("SELECT COUNT(*) FROM e").rows == ((501,),)
 
 
+def test_the_server_takes_a_dot_for_a_call(server: PrivateServer, address: str) -> None:
+    """Why the guard refuses a dot after brackets."""
+    with owner(server, address) as session:
+        assert session.execute("SELECT ('abc'::text).upper").fetchone() == ("ABC",)
+
+
 def test_two_statements_are_one_error_to_the_server(
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
