@@ -286,6 +286,8 @@ def test_what_a_layout_does_not_record_is_named(mapped: Mapped) -> None:
     assert mapped.lacking("SELECT valuenum FROM labevents WHERE valuenum > 1") == ""
     both = "SELECT count(*) FROM labevents JOIN prescriptions USING (hadm_id) WHERE valueuom = 'g'"
     assert mapped.lacking(both) == "prescriptions, the unit of the value"
+    either = "SELECT valueuom FROM labevents JOIN outputevents USING (hadm_id)"
+    assert mapped.lacking(either) == "outputs"
 
 
 def test_a_mapping_is_named_in_what_is_kept(mapped: Mapped, file: Path, ward: Path) -> None:
