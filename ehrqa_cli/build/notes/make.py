@@ -227,11 +227,13 @@ class NoteItems:
         four differ."""
         asked, begun = choices_prompt(draft.question), choices_begun(draft.question, draft.answer)
         text = self._author.write(asked, _STEP_2, _CORRECT, begun)
+        before = 0
         for letter in _MORE:
             text = _ENDS.split(text)[0].rstrip()
             found = read_listed(text)
-            if len(found) >= len(LETTERS):
-                break
+            if len(found) >= len(LETTERS) or len(found) == before:
+                break  # enough, or it only repeats itself
+            before = len(found)
             text = self._author.write(asked, _CHOICE, "\n", f"{text}\n{letter}:")
         wrote.append(text)
         found = read_listed(_ENDS.split(text)[0])
