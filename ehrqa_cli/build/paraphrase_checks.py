@@ -87,6 +87,11 @@ _YES_NO = re.compile(
     r"(?:(?:if|whether)\b|(?:is|are|was|were|has|have|had|did|does|do)\b)",
     re.IGNORECASE,
 )
+_ABOUT_ITSELF = re.compile(
+    r"\b(?:questions?|answers?|reword\w*|(?:do|did|have|are|were|if) you|your?)\b(?! (?:look|find|"
+    r"tell|show|give|check|say))",
+    re.IGNORECASE,
+)
 _CHOICE = re.compile(r"\b[Ww]hich\b.*, (?:the )?(.+?) or (?:the )?[^,]+\?$")
 _ASIDE = re.compile(
     r"^(?:in|on|for|of|during|given|looking at|based on|after|since)\b[^,]*, ", re.I
@@ -117,6 +122,8 @@ def rejected(
         return "another number"
     if why := _other_groups(before, after):
         return why
+    if _ABOUT_ITSELF.search(after):
+        return "about the question, or the reader"
     if is_yes_no(spelled.text) != is_yes_no(said):
         return "another kind of answer"
     if _options_lost(spelled.text, said):
@@ -149,12 +156,13 @@ def peers_of(template: str, others: Sequence[str], embed: Embed) -> Peers:
 
 def _options_lost(text: str, said: str) -> bool:
     """Of a choice between two ("which is it, this or that?"): do the words make the first of them
-    what something else is related to?"""
+    what something else is related to, or one more of a list?"""
     found = _CHOICE.search(text)
     if found is None:
         return False
     first = re.escape(found[1])
-    return re.search(rf"\b(?:to|with|by|of|from) (?:the )?{first}\b", said, re.I) is not None
+    related = rf"\b(?:to|with|by|of|from) (?:the )?{first}\b|\b{first}, (?:and|or)\b"
+    return re.search(related, said, re.IGNORECASE) is not None
 
 
 def is_yes_no(text: str) -> bool:

@@ -92,6 +92,10 @@ def test_every_template_can_be_spelt_and_its_own_words_give_it_back() -> None:
         (TOP, "Show five (5) most common diagnoses in 2019.", "slot"),
         (TOP, "five in 2019", "'most' lost"),
         (CHOICE, "In study 50312, which disease does one see, pneumonia or atelectasis?", None),
+        (CHOICE, "Give me the disease of study 50312, pneumonia, or atelectasis.", "choice"),
+        (DIAGNOSED, "Did you have hypertension, patient 4711, in 2019?", "the reader"),
+        (DIAGNOSED, "Check if the answer is hypertension of patient 4711 in 2019.", "question"),
+        (DIAGNOSED, "Could you check if hypertension of patient 4711 is on file in 2019?", None),
         (CHOICE, "Find the diseases related to pneumonia or atelectasis in study 50312.", "choice"),
     ],
 )
