@@ -65,6 +65,8 @@ SELECT 1 IS 1, NULL IS NULL, 1 IS NOT NULL, NULL = NULL, 'a' IS 'b';
 SELECT row_id FROM d_items WHERE label LIKE '%HEART%';
 SELECT row_id FROM d_items WHERE label LIKE '%rate' ORDER BY row_id;
 SELECT COUNT(*) FROM d_items WHERE label NOT LIKE '%a%';
+SELECT row_id FROM d_items WHERE label GLOB '*[^a-m ]*[a-c]?';
+SELECT COUNT(*) FROM d_items WHERE label NOT GLOB '*[0-9^]*';
 SELECT row_id, upper(label), length(label), substr(label, 2, 3), instr(label, 'a'), replace(label, 'a', 'b'), trim('  x ') FROM d_items;
 SELECT 'a' || 1 || NULL, 'a' || 1, 'a' || 2.5;
 SELECT COUNT(*) FROM patients WHERE gender = "f";
@@ -114,6 +116,7 @@ SELECT hadm_id FROM admissions WHERE subject_id IN ( SELECT subject_id FROM pati
 SELECT subject_id FROM admissions INTERSECT SELECT subject_id FROM icustays;
 SELECT a.hadm_id, ( SELECT COUNT(*) FROM labevents WHERE labevents.hadm_id = a.hadm_id ) FROM admissions AS a;
 SELECT hadm_id FROM admissions AS a WHERE EXISTS ( SELECT 1 FROM icustays AS i WHERE i.hadm_id = a.hadm_id AND i.intime >= a.admittime );
+SELECT a.row_id, b.row_id FROM admissions AS a JOIN admissions AS b ON b.subject_id = a.subject_id AND b.admittime = ( SELECT MAX(c.admittime) FROM admissions AS c WHERE c.subject_id = a.subject_id AND c.admittime < a.admittime );
 SELECT a.*, p.gender FROM admissions AS a LEFT JOIN patients AS p USING ( subject_id ) WHERE a.age > 80;
 SELECT COUNT(*) FROM patients, admissions WHERE patients.subject_id = admissions.subject_id;
 SELECT x.n FROM ( SELECT COUNT(*) AS n FROM patients UNION ALL SELECT COUNT(*) FROM admissions ) AS x WHERE x.n > 0;

@@ -27,6 +27,10 @@ FORMS = (
     "SELECT COUNT(*) FROM admissions AS a WHERE a.hadm_id IN ( SELECT hadm_id FROM tb_cxr WHERE "
     "FUNC_VQA('Are there any abnormalities in the left lung?', study_id) = 1 AND "
     "strftime('%Y', studydatetime) >= '2000' )",
+    "SELECT COUNT(*) FROM tb_cxr AS now JOIN tb_cxr AS old ON old.subject_id = now.subject_id AND "
+    "old.studydatetime = ( SELECT MAX(earlier.studydatetime) FROM tb_cxr AS earlier WHERE "
+    "earlier.subject_id = now.subject_id AND earlier.studydatetime < now.studydatetime ) WHERE "
+    "FUNC_VQA('Is there lung opacity?', now.study_id) = 1",
     "SELECT study_id FROM tb_cxr WHERE FUNC_VQA('Is there a PICC?', study_id) = 1 EXCEPT "
     "SELECT study_id FROM tb_cxr WHERE FUNC_VQA('Is there atelectasis?', study_id) = 1",
 )
