@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects.target import NUMBER, Target
 
 # Milliseconds from the first Julian day to 1970; SQLite counts time in these.
@@ -59,7 +60,10 @@ class DuckDb(Target):
         return f"{text} ILIKE {pattern}" + (f" ESCAPE {escape}" if escape else "")
 
     def glob(self, text: str, pattern: str) -> str:
-        return f"{text} GLOB {pattern}"
+        # A set that is not meant begins with ^ to SQLite and with ! to DuckDB.
+        if not pattern.startswith("'") or "[!" in pattern:
+            raise Refused("a GLOB pattern like this is not known", "write a literal without [!")
+        return f"{text} GLOB {pattern.replace('[^', '[!')}"
 
     def no_case(self, text: str) -> str:
         return f"LOWER({text})"

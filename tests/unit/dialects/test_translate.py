@@ -143,3 +143,10 @@ def test_an_unknown_dialect_is_a_plugin_error() -> None:
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(Refused):
         written("SELECT " + "(" * 3000 + "1" + ")" * 3000)
+
+
+def test_a_set_that_is_not_meant_begins_otherwise() -> None:
+    assert condition("insurance GLOB '*[^a-m]?'") == "(insurance GLOB '*[!a-m]?')"
+    for pattern in ("'[!a]*'", "insurance"):
+        with pytest.raises(Refused, match="GLOB pattern"):
+            condition(f"insurance GLOB {pattern}")
