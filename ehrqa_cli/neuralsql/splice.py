@@ -285,8 +285,10 @@ class Splicer:
     def _joined(self, name: str, known: Answered) -> str:
         """The answers as a query on tables of the database."""
         if not known.verify:
-            # In the order of the names, as answers that were read are.
-            rows = f"SELECT study_id, value FROM ( {known.sql} ) AS found ORDER BY study_id, value"
+            # In the order of the names, as answers that were read are; without a LIMIT SQLite
+            # would leave the order out.
+            rows = f"SELECT study_id, value FROM ( {known.sql} ) AS found"
+            rows += " ORDER BY study_id, value LIMIT -1"
             return f"{name}(study, value) AS MATERIALIZED ( {rows} )"
         parts = [known.sql, *([known.more] if known.more else []), f"SELECT {_NO_STUDY}"]
         return f"{name}(study) AS ( {' UNION ALL '.join(parts)} )"

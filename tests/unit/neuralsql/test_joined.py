@@ -93,10 +93,9 @@ def test_names_are_in_their_order(tmp_path: Path) -> None:
     database, tables = opened(tmp_path, Labels())
     sql = "SELECT FUNC_VQA('List all abnormalities.', 502)"
     assert run(database, tables, sql).result.rows == (("picc",), ("pulmonary edema/hazy opacity",))
-    either = "SELECT FUNC_VQA('Where is there pulmonary edema or a PICC?', 502)"
-    assert run(database, tables, either).result.rows == (("left lung",), ("svc",))
-    other = "SELECT FUNC_VQA('Where is there a PICC or pulmonary edema?', 502)"
-    assert run(database, tables, other).result.rows == (("left lung",), ("svc",))
+    for question in ("Where is there a PICC or a pacemaker?", "List all abnormal places."):
+        asked = f"SELECT FUNC_VQA('{question}', study_id) FROM tb_cxr WHERE study_id = 505"
+        assert run(database, tables, asked).result.rows == (("left chest wall",), ("svc",))
     database.close()
 
 
