@@ -22,7 +22,6 @@ from ehrqa_cli.contracts.errors import BuildError
 # EHRXQA divides what is made from silver seven to one; gold is for testing.
 _VALID = 1 / 8
 _AGES = (20, 30, 40, 50, 60)  # the age groups of its questions: under 20, 20s, ... 60 or above
-_WHEN = ("admittime", "dischtime", "charttime", "intime")
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from ehrqa_cli.ehr.import_options import ImportOptions
 from ehrqa_cli.ehr.mimic_files import find
 from ehrqa_cli.ehr.mimic_import import import_mimic
 from ehrqa_cli.ehr.open import now_in
-from ehrqa_cli.ehr.schema import TABLES
+from ehrqa_cli.ehr.schema import TABLES, TIME_TYPE
 from ehrqa_cli.vqa import OracleGraphs
 
 DATABASE, LABELS, SPLITS, UNITS = "ehr.sqlite", "labels", "splits.tsv", "units.tsv"
@@ -307,7 +307,7 @@ def checks(path: Path, now: str) -> dict[str, int]:
             later = 0
             for table in TABLES:
                 for column in table.columns:
-                    if column.type == "TIMESTAMP(0)":
+                    if column.type == TIME_TYPE:
                         sql = f"SELECT count(*) FROM {table.name} WHERE {column.name} > ?"
                         later += opened.execute(sql, (now,)).fetchone()[0]
             broken = sum(1 for _ in opened.execute("PRAGMA foreign_key_check"))
