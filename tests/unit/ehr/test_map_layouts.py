@@ -122,7 +122,7 @@ def test_its_answers_are_the_demos(layout: Layout) -> None:
 
 
 def test_the_checker_finds_it_usable(layout: Layout) -> None:
-    report = mapping_check.check(layout.mapped.inner, layout.mapped.fitted)
+    report = mapping_check.check(layout.mapped.backend, layout.mapped.fitted)
     assert report.faults == ()
     assert [t.notices for t in report.tables if "unique" in " ".join(t.notices)] == []
     rows = {t.table: t.rows for t in report.tables}
