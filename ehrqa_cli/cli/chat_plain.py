@@ -19,7 +19,7 @@ from ehrqa_cli.cli import chat_show, diagnostics, output
 from ehrqa_cli.cli.chat_line import Lines
 from ehrqa_cli.cli.chat_slash import COMMANDS, Commands
 from ehrqa_cli.cli.chat_worker import Job, Worker
-from ehrqa_cli.cli.options import AnswerOptions, open_database
+from ehrqa_cli.cli.options import AnswerOptions, open_database, target_of
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.engine.chat import ChatHistory, Completer, Conversation, Turn, history_of
 from ehrqa_cli.notes.store import notes_path
@@ -195,7 +195,9 @@ class PlainChat:
         self.conversation.cancel()
 
     def _welcome(self) -> None:
-        diagnostics.note(f"{self.conversation.session.db}: ask a question, or /help; Ctrl-D leaves")
+        db = self.conversation.session.db
+        named = target_of(db) if db else "no database"
+        diagnostics.note(f"{named}: ask a question, or /help; Ctrl-D leaves")
         if self.conversation.patient_id is not None:
             diagnostics.note(f"the patient is {self.conversation.patient_id}")
         self.worker.put(self._warm)

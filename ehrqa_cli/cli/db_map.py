@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, target_of
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -147,14 +147,14 @@ def _fitted(named: str | None, opened: Database, path: Path) -> Fitted:
     fitted = mapping_choice.wanted(opened)
     if fitted is None:
         raise UsageError(
-            f"no mapping is known for {path}",
+            f"no mapping is known for {target_of(path)}",
             "write one: `ehrqa db map --new OUT.toml`, or name one after --check",
         )
     return fitted
 
 
 def _print(report: Report, path: Path) -> None:
-    output.line(f"mapping {report.mapping} (sha256 {report.sha256[:16]}) over {path}")
+    output.line(f"mapping {report.mapping} (sha256 {report.sha256[:16]}) over {target_of(path)}")
     rows = []
     for table in report.tables:
         if table.rows is None and not table.sources:

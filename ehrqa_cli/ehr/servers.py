@@ -67,6 +67,13 @@ def address_in(path: Path) -> str | None:
     return lines[1] if len(lines) == 2 and lines[0] == MARK else None
 
 
+def called(path: Path) -> str:
+    """A short name of the database at ``path``: of a server NAME@HOST, else the file's name."""
+    if address_in(path) is None:
+        return path.name
+    return path.name.removesuffix(SUFFIX).rpartition("-")[0]
+
+
 def check(address: str) -> None:
     """Raise UsageError for an address that holds a password: command lines, settings and logs can
     be read by others. The message does not repeat it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.images import Coverage
+from ehrqa_cli.ehr.servers import called
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine import Session
@@ -32,7 +33,7 @@ def about(session: Session) -> About:
         coverage = seen(source.coverage()) if source is not None else ""
     alone = session.only_notes
     return About(
-        database=session.db.name if session.db else "",
+        database=called(session.db) if session.db else "",
         as_of="" if alone else session.as_of,
         model="" if alone else session.model.provenance().get("model", session.model_name),
         reader=session.notes.reader.name if session.notes is not None else "",

@@ -13,6 +13,7 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.widgets import Input
 
+from ehrqa_cli.ehr.servers import called
 from ehrqa_cli.tui.about import told
 from ehrqa_cli.tui.keys import APP_KEYS, explained
 from ehrqa_cli.tui.listening import Listening
@@ -203,7 +204,7 @@ class ChatApp(Listening):
                 self.work.export(Path(name).expanduser())
 
         what = "Export this conversation to a file (.md, .html or .json)"
-        self.push_screen(AskScreen(what, f"{self.options.db.stem}-chat.md"), named)
+        self.push_screen(AskScreen(what, f"{Path(called(self.options.db)).stem}-chat.md"), named)
 
     def action_patient(self) -> None:
         """Choose who is talked about."""

@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widgets import Footer, Static
 
+from ehrqa_cli.ehr.servers import called
 from ehrqa_cli.tui.evidence import EvidenceSide
 from ehrqa_cli.tui.keys import APP_KEYS
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine
@@ -63,7 +64,7 @@ class ChatScreen(App[int]):
 
     def compose(self) -> ComposeResult:
         """Header, transcript and evidence, status, the question line, keys."""
-        yield Top(self.options.db.name, self.options.patient)
+        yield Top(called(self.options.db), self.options.patient)
         with Horizontal(id="body"):
             yield Transcript()
             yield EvidenceSide()

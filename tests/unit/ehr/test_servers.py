@@ -31,6 +31,11 @@ def test_an_address_has_a_path_that_leads_back_to_it() -> None:
     assert path_of(ADDRESS.replace("5433", "5434")) != path
 
 
+def test_it_is_called_by_its_address(tmp_path: Path) -> None:
+    assert servers.called(path_of(ADDRESS)) == "ehr@ward-7.example"
+    assert servers.called(tmp_path / "mine.sqlite") == "mine.sqlite"
+
+
 def test_only_its_owner_can_read_it() -> None:
     path = path_of(ADDRESS)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
