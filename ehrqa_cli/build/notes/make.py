@@ -18,7 +18,7 @@ from typing import Any
 from ehrqa_cli.build.notes import checks
 from ehrqa_cli.build.notes.author import Author
 from ehrqa_cli.build.notes.donors import unanswerable
-from ehrqa_cli.build.notes.evidence import Place, by_words, locate
+from ehrqa_cli.build.notes.evidence import Place, by_words, content, locate
 from ehrqa_cli.build.notes.parse import (
     LETTERS,
     Draft,
@@ -208,7 +208,7 @@ class NoteItems:
             "answer": letter,
             "answer_text": choices[letter],
             "evidence": [_evidence(place) for place in places],
-            "flags": _flags(choices, whole, blind[0] == letter),
+            "flags": _flags(choices, whole, blind[0] == letter) + _unborne(choices[letter], places),
             "checks": {
                 "found_again": reader[1],
                 "evidence_copied": copied,
@@ -294,6 +294,14 @@ class NoteItems:
             "num_notes": len(notes),
             "tokens": tokens,
         }
+
+
+def _unborne(right: str, places: Sequence[Place]) -> list[str]:
+    """Whether the evidence speaks of the answer at all."""
+    words = content(right)
+    if words & content(" ".join(place.text for place in places)) or not words:
+        return []
+    return ["the evidence has no word of the right choice"]
 
 
 def _fault(options: Options | None, draft: Draft, whole: str) -> str | None:

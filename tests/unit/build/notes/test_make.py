@@ -320,8 +320,23 @@ def test_flags_for_the_reviewer(db, tmp_path) -> None:
     build_notes(order(db, tmp_path / "set", strange, size=9, unanswerable=0.0)[0])
     items = questions(tmp_path / "set")
     assert all("stand in the notes" in " ".join(i["flags"]) for i in items)
+    assert not any("evidence has no word" in " ".join(i["flags"]) for i in items)
     guessed = ["without the notes" in " ".join(i["flags"]) for i in items]
     assert guessed == [i["answer_text"] == "heparin" for i in items] and any(guessed)
+
+
+def test_evidence_that_says_nothing_of_the_answer_is_flagged(few, tmp_path) -> None:
+    def said(text: str) -> str:
+        problem = re.search(r"begun for the (\w+)", text)
+        told = f"Evidence : admitted with {problem[1]} on the ward." if problem else ""
+        return re.sub(r'Evidence : ".*"', told, text)
+
+    build_notes(order(few, tmp_path / "set", reply_with(one=said), size=2, tries=1)[0])
+    made = questions(tmp_path / "set")
+    assert len(made) == 2
+    for item in made:
+        assert item["evidence"][0]["text"].startswith("admitted with ")
+        assert "the evidence has no word of the right choice" in item["flags"]
 
 
 def test_what_is_wrong_is_said(db, tmp_path) -> None:
