@@ -33,7 +33,7 @@ class SparkDatabase(Database):
         self._engine: Engine | None = None
         self._session: Any = None
         try:
-            with engines.using() as engine:
+            with engines.using(f"open-{id(self)}") as engine:
                 self._attached(engine)
                 self._spark = engine.version()
         except DatabaseError:

@@ -60,7 +60,7 @@ class Engine:
         self.where = where
         self._folder = folder
         self._log = log
-        self.busy = 0  # queries that run in it
+        self.working: set[str] = set()  # the queries that somebody waits for
         self._suspect = False  # something was cancelled in it, and may go on
         self._killed = False
         self._gateway = self._launched()
@@ -136,7 +136,7 @@ class Engine:
         """After a cancel: end the process if a task of it goes on, as loops in it can, for it would
         take a core for good. On a cluster Spark itself ends the task's executor."""
         with _lock:
-            if not self._suspect or self.busy or not settings.in_one_process(self.where):
+            if not self._suspect or self.working or not settings.in_one_process(self.where):
                 return
             deadline = time.monotonic() + _SETTLE
             with suppress(Exception):
@@ -266,16 +266,16 @@ def current() -> Engine:
 
 
 @contextmanager
-def using() -> Iterator[Engine]:
-    """The engine that runs, as ``current``; nobody ends it for what went before meanwhile."""
+def using(name: str) -> Iterator[Engine]:
+    """The engine that runs, as ``current``; nobody ends it for what went before as long as
+    ``name`` is among those it works for."""
     with _lock:
         engine = current()
-        engine.busy += 1
+        engine.working.add(name)
     try:
         yield engine
     finally:
-        with _lock:
-            engine.busy -= 1
+        engine.working.discard(name)
 
 
 def stop() -> None:

@@ -59,7 +59,7 @@ class Running:
                 if self._stopping is None and (self._timed_out or cancelled()):
                     self._stop(now)
                 if self._stopping is not None and now > self._stopping + _GRACE:
-                    threading.Thread(target=self._abandon, daemon=True).start()
+                    self._abandon()
                     break
         except BaseException:
             self._stop(time.monotonic())
@@ -83,12 +83,18 @@ class Running:
             threading.Thread(target=engine.cancel, args=(self._group,), daemon=True).start()
 
     def _abandon(self) -> None:
-        if not self._done.wait(_HANGING) and self._engine is not None:
+        """Nobody waits any more; the next query ends the process if this one still works in it."""
+        if self._engine is not None:
+            self._engine.working.discard(self._group)
+            threading.Thread(target=self._end_hanging, daemon=True).start()
+
+    def _end_hanging(self) -> None:
+        if not self._done.wait(_HANGING) and self._engine and not self._engine.working:
             self._engine.kill()
 
     def _run(self) -> None:
         try:
-            with engines.using() as engine:
+            with engines.using(self._group) as engine:
                 self._engine = engine
                 session = self._attach(engine)
                 engine.group(self._group)
