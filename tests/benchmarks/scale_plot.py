@@ -44,7 +44,7 @@ def main(files: tuple[Path, ...], out: Path) -> None:
 
     figure, panels = pyplot.subplots(1, 2, figsize=(9, 4.2), dpi=100, sharey=True)
     records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    titles = {"seconds": "elapsed, on a busy machine", "cpu": "processor time"}
+    titles = {"seconds": "elapsed", "cpu": "processor time"}
     for axes, (what, title) in zip(panels, titles.items(), strict=True):
         for backend, line in points(records, what).items():
             sizes = [p[0] for p in line]
