@@ -132,10 +132,11 @@ class Engine:
         with suppress(Exception):  # it may be gone
             self._context.cancelJobGroupAndFutureJobs(name)
 
-    def settle(self) -> None:
+    def settle(self, suspect: bool = False) -> None:
         """After a cancel: end the process if a task of it goes on, as loops in it can, for it would
         take a core for good. On a cluster Spark itself ends the task's executor."""
         with _lock:
+            self._suspect = self._suspect or suspect
             if not self._suspect or self.working or not settings.in_one_process(self.where):
                 return
             deadline = time.monotonic() + _SETTLE

@@ -106,7 +106,8 @@ class Running:
         finally:
             self._done.set()
         if self._engine is not None:
-            self._engine.settle()
+            # Its tasks may have begun after the last look at them.
+            self._engine.settle(suspect=self._stopping is not None)
 
     def _collected(self, engine: Engine, session: Any) -> tuple[tuple[str, ...], list[Row]]:
         """Check the statement, run the very plan that was checked, and read its rows."""
