@@ -102,7 +102,7 @@ def path_of(target: str) -> Path:
         return Path(target)
     name, rest = backend_of(target)
     if name not in _FILES:
-        return servers.stand_in(target)
+        return servers.stand_in(_whole(target))
     if rest != target:
         path = Path(rest)
         if path.exists() and backend_of(path)[0] != name:
@@ -111,6 +111,15 @@ def path_of(target: str) -> Path:
             )
         return path
     return Path(target)
+
+
+def _whole(address: str) -> str:
+    """An address that is a backend's name before a path of this machine, with the whole path: the
+    file that stands for it outlives the folder that the user is in."""
+    found = _SCHEME.fullmatch(address)
+    if found is None or not Path(found[2]).exists():
+        return address
+    return f"{found[1]}:{Path(found[2]).absolute()}"
 
 
 def has_tables(folder: Path) -> bool:

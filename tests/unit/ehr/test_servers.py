@@ -36,6 +36,16 @@ def test_it_is_called_by_its_address(tmp_path: Path) -> None:
     assert servers.called(tmp_path / "mine.sqlite") == "mine.sqlite"
 
 
+def test_a_path_behind_a_backend_s_name_is_kept_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ehr").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert address_of(path_of("spark:ehr")) == f"spark:{tmp_path / 'ehr'}"
+    assert path_of(f"spark:{tmp_path / 'ehr'}") == path_of("spark:ehr")
+    assert address_of(path_of("spark:s3a://bucket/ehr")) == "spark:s3a://bucket/ehr"
+
+
 def test_only_its_owner_can_read_it() -> None:
     path = path_of(ADDRESS)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
