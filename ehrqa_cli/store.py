@@ -13,7 +13,7 @@ import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
@@ -24,6 +24,24 @@ _SIDE_FILES = ("", "-journal", "-wal", "-shm")
 
 class LogError(EhrqaError):
     """The answer log cannot be written, read or purged."""
+
+
+def own(file: IO[Any]) -> bool:
+    """Take an open file for this process alone until it is closed; False where another has it.
+
+    Where there are no such locks (Windows, some network folders) nothing is kept apart.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _rounded(value: Any) -> Any:

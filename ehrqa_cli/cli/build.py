@@ -9,6 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.build_notes import COMMANDS as NOTE_COMMANDS
+from ehrqa_cli.cli.build_options import out_option, seed_option
 from ehrqa_cli.cli.build_prepare import prepare
 from ehrqa_cli.cli.build_review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
     from ehrqa_cli.build.paraphrase import Wordings
 
 _DEFAULT, _DEFAULT_VQA = 5_000, 4_800
-_out = click.option(
-    "--out",
-    type=FILE,
-    required=True,
-    metavar="DIR",
-    help="A new folder; a broken-off build goes on.",
-)
-_seed = click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
 _splits = click.option(
     "--splits", type=FILE, metavar="FILE", help="Whose questions go where (splits.tsv)."
 )
@@ -58,11 +51,11 @@ for _command in (*NOTE_COMMANDS, review):
 @build.command()
 @db_option
 @click.option("--scene-graphs", type=FILE, metavar="DIR", help=_graphs_help)
-@_out
+@out_option
 @click.option(
     "--size", type=click.IntRange(min=1), default=_DEFAULT, show_default=True, help="Questions."
 )
-@_seed
+@seed_option
 @click.option(
     "--check-every",
     type=click.IntRange(min=1),
@@ -124,7 +117,7 @@ def questions(**flags: Any) -> int:
 @build.command()
 @click.option("--scene-graphs", type=FILE, required=True, metavar="DIR", help=_graphs_help)
 @db_option
-@_out
+@out_option
 @click.option(
     "--size",
     type=click.IntRange(min=1),
@@ -132,7 +125,7 @@ def questions(**flags: Any) -> int:
     show_default=True,
     help="Questions, at most; each template asks about an image once.",
 )
-@_seed
+@seed_option
 @_splits
 @_paraphrase
 @_threads

@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.build_options import COUNT, out_option, seed_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 
 if TYPE_CHECKING:
     from ehrqa_cli.chat import Gguf
-
-COUNT = click.IntRange(min=1)
-_out = click.option(
-    "--out",
-    type=FILE,
-    required=True,
-    metavar="DIR",
-    help="A new folder; a broken-off build goes on.",
-)
-_seed = click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
 
 
 @click.command()
@@ -32,7 +23,7 @@ _seed = click.option("--seed", default=1, show_default=True, help="The same seed
     metavar="MODEL",
     help="What writes the questions: an instruction model as a GGUF file, or a pulled one's name.",
 )
-@_out
+@out_option
 @click.option("--size", type=COUNT, default=100, show_default=True, help="Questions.")
 @click.option(
     "--per-patient",
@@ -63,7 +54,7 @@ _seed = click.option("--seed", default=1, show_default=True, help="The same seed
     help="Of the notes that are asked about; any: all of a patient's.",
 )
 @click.option("--threads", type=COUNT, default=2, show_default=True, help="Of the processor.")
-@_seed
+@seed_option
 @json_option
 def notes(**flags: Any) -> int:
     """Questions with five choices over patients' notes, in the manner of EHRNoteQA: patients drawn
@@ -126,7 +117,7 @@ def _model(name: str) -> Gguf:
     metavar="DIR",
     help="Annotated notes in the layouts of i2b2's challenges.",
 )
-@_out
+@out_option
 @click.option(
     "--most-lines",
     type=COUNT,
@@ -134,7 +125,7 @@ def _model(name: str) -> Gguf:
     show_default=True,
     help="Of evidence; `eval emrqa` looks at ten.",
 )
-@_seed
+@seed_option
 @json_option
 def emrqa(**flags: Any) -> int:
     """Questions in the manner of emrQA: types with logical forms, filled from the annotations of

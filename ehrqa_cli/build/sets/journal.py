@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.store import own
 
 SETTINGS, CARD = "settings.json", "card.json"
 WORK = ".build"
@@ -128,16 +129,10 @@ class Journal:
 
     def _own(self, file: IO[str]) -> None:
         """Two builds of one set would write between each other's lines."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not own(file):
             raise BuildError(
                 f"{self.out} is being built by another process", "wait until it has ended"
-            ) from None
+            )
 
     def _lines(self) -> Iterator[tuple[Plain, int]]:
         """Whole lines with where each ends; what follows a torn one is not read."""

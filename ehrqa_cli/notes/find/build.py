@@ -17,6 +17,7 @@ from ehrqa_cli.notes.find.embed import Embedder
 from ehrqa_cli.notes.find.index_file import IndexFile, delete
 from ehrqa_cli.notes.find.passages import passages, texts_of
 from ehrqa_cli.notes.store import NoteStore
+from ehrqa_cli.store import own
 
 # Called with (notes done, notes in all, what is being done).
 Advance = Callable[[int, int | None, str], None]
@@ -78,18 +79,11 @@ def _alone(index: IndexFile) -> Iterator[None]:
     """Keep a second process from writing vectors at the same time."""
     index.vectors.cut(index.vectors.rows())
     with index.vectors.path.open("rb") as file:
-        try:
-            import fcntl
-        except ImportError:  # Windows: two at once are not kept apart
-            yield
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not own(file):
             raise DatabaseError(
                 f"the notes of {index.db_path} are being indexed by another process",
                 "wait until it is done, then run `ehrqa notes index` again",
-            ) from error
+            )
         yield
 
 

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from ehrqa_cli.build.notes.review.items import Content, ReviewSet
 from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.store import own
 
 ACCEPTED, EDITED, DROPPED = "accepted", "edited", "dropped"
 DECISIONS = (ACCEPTED, EDITED, DROPPED)
@@ -172,18 +173,12 @@ class Review:
             raise _unwritable(self._path, error) from None
 
     def _own(self, file: IO[bytes]) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not own(file):
             self.close()
             raise BuildError(
                 f"{self.reviewer} is reviewing this set in another window",
                 "go on there, or give another --reviewer",
-            ) from None
+            )
 
     def _append(self, line: Plain) -> None:
         if self._file is None:
