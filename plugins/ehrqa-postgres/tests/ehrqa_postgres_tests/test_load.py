@@ -24,6 +24,9 @@ from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
 from .conftest import TABLE
 
+# Read here: every test has an environment of its own.
+SHARED = Path(os.environ.get("EHRQA_SHARED", Path(__file__).resolve().parents[5] / "shared"))
+
 pytestmark = pytest.mark.backend
 
 _numbers = count(1)
@@ -99,8 +102,7 @@ def test_a_release_arrives_whole(server: PrivateServer, empty: str, tmp_path: Pa
     """MIMIC-IV's open demo: the same as `ehrqa db import --out` makes."""
     from ehrqa_cli.ehr.mimic_import import import_mimic
 
-    shared = Path(os.environ.get("EHRQA_SHARED", Path(__file__).parents[5] / "shared"))
-    release = shared / "data" / "mimic-iv-demo"
+    release = SHARED / "data" / "mimic-iv-demo"
     if not release.is_dir():
         pytest.skip(f"needs the data folder {release}")
     made = tmp_path / "mimic.sqlite"
