@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ehrqa_cli.ehr import schema
+from ehrqa_cli.ehr.demo import build_demo
 
 # A test that imports onnxruntime by itself must not send events either (ehrqa_cli.onnx).
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -70,3 +74,25 @@ def ehr(tmp_path: Path) -> Path:
     connection.commit()
     connection.close()
     return path
+
+
+@pytest.fixture(scope="session")
+def make_layout() -> Callable[[str, Path], tuple[Path, Path]]:
+    """Makes, in a folder, a reference EHR and the same patients in another layout."""
+    layouts = Path(__file__).parent / "fixtures" / "layouts"
+
+    def make(name: str, folder: Path) -> tuple[Path, Path]:
+        _, first, second = (layouts / f"{name}.sql").read_text(encoding="utf-8").split("-- # ")
+        reference, out = folder / "reference.sqlite", folder / f"{name}.sqlite"
+        build_demo(folder / "demo.sqlite", patients=30)
+        shutil.copy(folder / "demo.sqlite", reference)
+        with closing(sqlite3.connect(reference)) as ehr:
+            ehr.executescript(first.removeprefix("reference"))
+            ehr.commit()
+        with closing(sqlite3.connect(out)) as made:
+            made.execute("ATTACH ? AS ehr", (str(reference),))
+            made.executescript(second.removeprefix("layout"))
+            made.commit()
+        return reference, out
+
+    return make

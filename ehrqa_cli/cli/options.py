@@ -98,12 +98,12 @@ def read_graphs(
         from ehrqa_cli.vqa import OracleGraphs, Vqa
 
         return Vqa(OracleGraphs.open(folder))
-    if tables and images is None and vision is None and _has_graphs(db):
-        return None
     folders = image_folders(db, images)
     if not folders:
         if vision is not None:
             raise UsageError("--vision needs images to look at", "name their folder with --images")
+        return None
+    if tables and images is None and vision is None and _has_graphs(db):
         return None
     from ehrqa_cli.vqa.model import choose
 

@@ -6,13 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ehrqa_cli import registry
-from ehrqa_cli.contracts.errors import ImportFailed, PluginError, UsageError
+from ehrqa_cli.contracts.errors import ImportFailed, UsageError
 from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr import servers
-from ehrqa_cli.ehr.open import PACKAGES, backend_of
+from ehrqa_cli.ehr.open import plugin_of
 from ehrqa_cli.ehr.schema import BY_NAME, META_TABLE
 
 _OFTEN = 5000  # rows between two notes of progress
@@ -70,13 +69,7 @@ def writer_of(target: str) -> tuple[type[Database], str]:
     Raises UsageError for one that is not written to or has a password in it, PluginError.
     """
     servers.check(target)
-    name, rest = backend_of(target)
-    if name not in registry.names(registry.DATABASE) and name in PACKAGES:
-        raise PluginError(
-            f"{target} needs the {name} backend, which is not installed",
-            f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
-        )
-    plugin = registry.load(registry.DATABASE, name, Database)  # type: ignore[type-abstract]
+    plugin, rest = plugin_of(target)
     if plugin.load.__func__ is Database.load.__func__:  # type: ignore[attr-defined]
         raise UsageError(
             f"--to cannot write to {target}",

@@ -43,15 +43,7 @@ def open_database(target: str | Path) -> Database:
 def open_as_it_is(target: str | Path) -> Database:
     """As ``open_database``, whatever its tables; its SQL is over those."""
     target = address_of(target)
-    name, rest = backend_of(target)
-    if name not in _FILES:
-        servers.check(str(target))
-    if name not in registry.names(registry.DATABASE) and name in PACKAGES:
-        raise PluginError(
-            f"{target} needs the {name} backend, which is not installed",
-            f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
-        )
-    plugin = registry.load(registry.DATABASE, name, Database)  # type: ignore[type-abstract]
+    plugin, rest = plugin_of(target)
     if issubclass(plugin, SqliteDatabase):
         return plugin.open_any(Path(rest))
     database = plugin.open(rest)
@@ -60,6 +52,22 @@ def open_as_it_is(target: str | Path) -> Database:
     from ehrqa_cli.ehr.translated import Translated
 
     return Translated(database, str(target))
+
+
+def plugin_of(target: str | Path) -> tuple[type[Database], str]:
+    """The plugin that reads ``target``, and what it is to open.
+
+    Raises PluginError for one that is not installed, UsageError for a password in an address.
+    """
+    name, rest = backend_of(target)
+    if name not in _FILES:
+        servers.check(str(target))
+    if name not in registry.names(registry.DATABASE) and name in PACKAGES:
+        raise PluginError(
+            f"{target} needs the {name} backend, which is not installed",
+            f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
+        )
+    return registry.load(registry.DATABASE, name, Database), rest  # type: ignore[type-abstract]
 
 
 def now_in(database: Database) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ImageReader
+from ehrqa_cli.engine import Session
 from ehrqa_cli.evaluate.abstention.tables import Table
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import run_hash
@@ -69,6 +70,16 @@ def reader_header(reader: ImageReader) -> dict[str, Any]:
     made: dict[str, Any] = dict(reader.provenance())
     if thresholds is not None:
         made["thresholds"] = run_hash(thresholds.as_dict())
+    return made
+
+
+def session_header(session: Session) -> dict[str, Any]:
+    """What answers, for the header of a run: the names and hashes of what a session writes and
+    weighs queries with."""
+    made: dict[str, Any] = {**session.model.provenance(), "mode": session.mode.value}
+    if session.second is not None:
+        made["second"] = dict(session.second.provenance())
+    made["thresholds"] = run_hash(session.active_thresholds.as_dict())
     return made
 
 

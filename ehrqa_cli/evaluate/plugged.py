@@ -18,7 +18,7 @@ from ehrqa_cli.evaluate.abstention.tables import Table
 from ehrqa_cli.evaluate.asked import SCORING
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
-from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
+from ehrqa_cli.evaluate.image_report import ImageReport, reader_header, session_header
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
 
@@ -71,12 +71,7 @@ class PluggedRun:
         if self.predictions is not None:
             given, digest = read_given(self.predictions, ids)
             return given, {"file": self.predictions.name, "sha256": digest}
-        session = self.session
-        made: Plain = {**session.model.provenance(), "mode": session.mode.value}
-        if session.second is not None:
-            made["second"] = dict(session.second.provenance())
-        made["thresholds"] = run_hash(session.active_thresholds.as_dict())
-        return None, made
+        return None, session_header(self.session)
 
     def _header(self, every: Sequence[BenchmarkItem], count: int, predictor: Plain) -> Plain:
         session = self.session

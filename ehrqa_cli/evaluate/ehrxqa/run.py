@@ -28,7 +28,7 @@ from ehrqa_cli.evaluate.ehrxqa.score import (
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
-from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
+from ehrqa_cli.evaluate.image_report import ImageReport, reader_header, session_header
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import OURS
@@ -108,12 +108,7 @@ class XqaRun:
             return None, self.writer.provenance()
         if not self.system.startswith(OURS):
             return answers_of(self.system, data, items)
-        session = self.session
-        made: dict[str, Any] = {**session.model.provenance(), "mode": session.mode.value}
-        if session.second is not None:
-            made["second"] = dict(session.second.provenance())
-        made["thresholds"] = run_hash(session.active_thresholds.as_dict())
-        return None, made
+        return None, session_header(self.session)
 
     def _header(self, data: XqaSet, count: int, predictor: Mapping[str, Any]) -> Plain:
         graphs = self.session.graphs

@@ -4,10 +4,7 @@ program answers through the mapping."""
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,10 +13,8 @@ import pytest
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
-from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.engine import Session
 
-LAYOUTS = Path(__file__).parents[2] / "fixtures" / "layouts"
 # Over the layout's own tables, which ours are not: eICU's has a row for each stay.
 GOLD = {
     "mimic_iii_ehrsql": "select count( distinct patients.subject_id ) from patients",
@@ -43,25 +38,9 @@ class Counts(Text2Sql):
         return {"model": "counts", "sha256": "0" * 64}
 
 
-def layout(name: str, folder: Path) -> Path:
-    """The demo EHR as that layout has it."""
-    _, first, second = (LAYOUTS / f"{name}.sql").read_text(encoding="utf-8").split("-- # ")
-    reference, out = folder / "reference.sqlite", folder / f"{name}.sqlite"
-    build_demo(folder / "demo.sqlite", patients=30)
-    shutil.copy(folder / "demo.sqlite", reference)
-    with closing(sqlite3.connect(reference)) as ehr:
-        ehr.executescript(first.removeprefix("reference"))
-        ehr.commit()
-    with closing(sqlite3.connect(out)) as made:
-        made.execute("ATTACH ? AS ehr", (str(reference),))
-        made.executescript(second.removeprefix("layout"))
-        made.commit()
-    return out
-
-
 @pytest.mark.parametrize("name", GOLD)
 def test_ours_and_gold(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    cli: Any, make_layout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     load = registry.load
     monkeypatch.setattr(
@@ -72,7 +51,7 @@ def test_ours_and_gold(
         ),
     )
     monkeypatch.setattr(Session, "second", None)
-    db = layout(name, tmp_path)
+    _, db = make_layout(name, tmp_path)
     database = name.removesuffix("_ehrsql")
     rows = [
         {"id": "a", "question": "how many patients are there?", "query": GOLD[name]},

@@ -7,11 +7,8 @@ cannot hold it (``reference``), and the layout's tables made of the rest (``layo
 from __future__ import annotations
 
 import re
-import shutil
-import sqlite3
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.dialects import DIALECTS, translate
 from ehrqa_cli.ehr import mapping_check
-from ehrqa_cli.ehr.demo import build_demo
 from ehrqa_cli.ehr.mapped import Mapped
 from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.ehr.schema import BY_NAME
@@ -37,7 +33,6 @@ from ehrqa_cli.engine.evidence import rows_for
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
 
-LAYOUTS = Path(__file__).parents[2] / "fixtures" / "layouts"
 # Of the forms of all 174 table templates: those that ask for what a layout does not record, and the
 # others whose answer is not empty or 0.
 DECLINED = {
@@ -56,29 +51,13 @@ class Layout:
     reference: SqliteDatabase
 
 
-def make(name: str, folder: Path) -> tuple[Path, Path]:
-    """The reference, and the layout made of it."""
-    script = (LAYOUTS / f"{name}.sql").read_text(encoding="utf-8")
-    _, first, second = script.split("-- # ")
-    reference, out = folder / "reference.sqlite", folder / "layout.sqlite"
-    build_demo(folder / "demo.sqlite", patients=30)
-    shutil.copy(folder / "demo.sqlite", reference)
-    with closing(sqlite3.connect(reference)) as ehr:
-        ehr.executescript(first.removeprefix("reference"))
-        ehr.commit()
-    with closing(sqlite3.connect(out)) as made:
-        made.execute("ATTACH ? AS ehr", (str(reference),))
-        made.executescript(second.removeprefix("layout"))
-        made.commit()
-    return reference, out
-
-
 @pytest.fixture(scope="module", params=list(DECLINED))
 def layout(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    make_layout: Callable[[str, Path], tuple[Path, Path]],
 ) -> Iterator[Layout]:
-    folder = tmp_path_factory.mktemp(request.param)
-    reference, target = make(request.param, folder)
+    reference, target = make_layout(request.param, tmp_path_factory.mktemp(request.param))
     mapped = open_database(target)
     assert isinstance(mapped, Mapped)
     ehr = SqliteDatabase.open(reference)
