@@ -126,6 +126,8 @@ class PluggedRun:
         return result.rows
 
     def _record(self, item: BenchmarkItem, answer: Answer) -> Plain:
+        if answer.truncated and answer.neuralsql:
+            answer = replace(answer, rows=self._execute(answer.neuralsql))
         broken = answer.status is Status.ANSWERED and answer.error is not None
         scored = self.benchmark.score(item, answer, self._execute) if not broken else {}
         why = answer.error["message"] if answer.error else answer.reason_kind

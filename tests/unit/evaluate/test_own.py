@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from ehrqa_cli.contracts.benchmarks import BenchmarkItem
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Row, Status
+from ehrqa_cli.engine import open_session
 from ehrqa_cli.evaluate.own import OwnQuestions
+from ehrqa_cli.evaluate.plugged import PluggedRun
 
 
 def write(path: Path, *lines: dict[str, Any]) -> Path:
@@ -122,3 +125,14 @@ def test_figures_are_those_of_ehrsql() -> None:
     assert found["RS(10)"] == pytest.approx(100 * (1 - 10 + 0 + 1 + 0) / 5)
     assert found["P_exe"] == pytest.approx(50.0)
     assert found["R_exe"] == pytest.approx(100 / 3)
+
+
+def test_every_row_of_a_long_answer_is_scored(ehr: Path) -> None:
+    gold = BenchmarkItem(Question("q", "1"), {"sql": "SELECT row_id FROM labevents"})
+    with open_session(ehr, log=False) as session:
+        run = PluggedRun(OwnQuestions(), ehr, "valid", session)
+        cut = Answer(gold.question, Status.ANSWERED, rows=((0,),), truncated=True)
+        whole = replace(cut, neuralsql="SELECT row_id FROM labevents")
+        other = replace(cut, neuralsql="SELECT row_id FROM labevents WHERE row_id < 2")
+        found = [run._record(gold, answer)["correct"] for answer in (cut, whole, other)]
+    assert found == [False, True, False]
