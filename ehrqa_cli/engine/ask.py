@@ -173,6 +173,7 @@ STEPS: tuple[Step, ...] = (
     decide,
     ground,
     tell,
+    note_path.add_notes,
 )
 
 

@@ -34,6 +34,8 @@ KINDS = (
     "not_recorded",
     "no_notes",
     "not_in_notes",
+    "unsure_notes",
+    "sources_differ",
     "mixed_patient",
     "mixed_note",
     "mixed_table",
@@ -52,6 +54,7 @@ _MUST_USE = frozenset(
 )
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
+GOAL = "penalty=10"  # where none is named
 # The third opinion is too slow to be asked all the questions that thresholds are chosen on. These
 # are the logarithms of how much likelier it agrees, or differs, when the answer is wrong than when
 # it is right: it got 20 of 26 answerable questions right in a sample, and agreement with a wrong
@@ -250,12 +253,38 @@ def of_notes(here: bool, patient: int | None, has_some: bool) -> Reason | None:
     return None
 
 
-def of_note_answer(answer: NoteAnswer, with_choices: bool) -> Reason | None:
-    """The reader of notes declines."""
-    if (answer.choice if with_choices else answer.text) is not None:
-        return None
-    told = answer.reason or "the notes do not say it"
-    return Reason("not_in_notes", f"{told[:1].upper()}{told[1:]}.")
+def of_note_answer(answer: NoteAnswer, with_choices: bool, least: float = 0.0) -> Reason | None:
+    """The reader of notes declines, or is less sure of its answer than ``least`` (`least_sure`).
+
+    An answer without a measured probability is given only where nothing is asked of it (0).
+    """
+    if (answer.choice if with_choices else answer.text) is None:
+        told = answer.reason or "the notes do not say it"
+        return Reason("not_in_notes", f"{told[:1].upper()}{told[1:]}.")
+    if least and answer.confidence is None:
+        return Reason(
+            "unsure_notes",
+            "How often this reader of notes is right was not measured, so that its answer is not "
+            "given; the nearest lines are cited. --goal penalty=0 shows it.",
+        )
+    if least and answer.confidence is not None and answer.confidence < least:
+        return Reason(
+            "unsure_notes",
+            f"The notes may say it, but an answer is right with {answer.confidence:.2f}, where "
+            f"{least:.2f} is asked (--goal); the nearest lines are cited.",
+        )
+    return None
+
+
+def least_sure(goal: str) -> float:
+    """The probability of being right from which an answer serves ``goal`` (goal_key): at a penalty
+    of c for a wrong answer the expected score is positive from c / (1 + c) on, and a precision is
+    its own limit. A penalty of n, the number of questions, asks for certainty: 1.
+    """
+    name, _, value = goal_key(goal).partition("=")
+    if name == "precision":
+        return float(value)
+    return 1.0 if value == "n" else float(value) / (1.0 + float(value))
 
 
 def of_sense(flaw: str | None) -> Reason | None:

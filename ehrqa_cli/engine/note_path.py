@@ -8,13 +8,17 @@ from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.contracts.types import PatientScope, Scope
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason
-from ehrqa_cli.engine.note_route import Decision, choose
+from ehrqa_cli.engine.note_route import Decision, choose, says_note
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.whose import Patient, whose
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.notes import NoteAnswer, NoteSpan
     from ehrqa_cli.engine.draft import Draft
+
+
+# Kinds of values that the tables settle: they are asked first, and the notes may add.
+_CODED = frozenset({"dx", "drug", "lab", "proc", "vital", "organism", "mtest"})
 
 
 def patient_of(draft: Draft) -> Patient | None:
@@ -50,7 +54,7 @@ def instead(draft: Draft, reason: Reason) -> Scope | None:
     if first is None or not first.other or draft.declined is not None:
         return None
     if first.scope is Scope.NOTE:
-        return Scope.TABLE if reason.kind == "not_in_notes" else None
+        return Scope.TABLE if reason.kind in ("not_in_notes", "unsure_notes") else None
     sure = confidence.probability(draft.scores, draft.thresholds)
     risk = None if sure is None else 1.0 - sure
     return Scope.NOTE if _decide(draft, reason.kind, risk).scope is Scope.NOTE else None
@@ -71,10 +75,21 @@ def _decide(draft: Draft, declined: str | None = None, risk: float | None = None
         table_reason=declined,
         table_risk=risk,
         forced=session.scope,
+        coded=_coded(draft),
     )
     if draft.decision.scope is Scope.NOTE:
         draft.route = _to_notes(patient, draft.decision.reason)
     return draft.decision
+
+
+def _coded(draft: Draft) -> bool:
+    """Does the question ask for a thing that the tables record by code: no reason, and no note?"""
+    from ehrqa_cli.notes.read.question import Kind, kind_of
+
+    links = draft.linked.links if draft.linked is not None else ()
+    if says_note(draft.question.text) or kind_of(draft.question.text) is Kind.REASON:
+        return False
+    return any(_CODED & set(link.types) for link in links)
 
 
 def _to_notes(patient: Patient | None, why: str) -> Route:
@@ -101,7 +116,36 @@ def read_notes(draft: Draft) -> Reason | None:
     choices = dict(question.choices) or None
     draft.note = desk.answer(question.text, patient.patient_id, choices)
     draft.evidence = cited(draft.note)
-    return confidence.of_note_answer(draft.note, choices is not None)
+    return confidence.of_note_answer(draft.note, choices is not None, draft.session.least_sure)
+
+
+def add_notes(draft: Draft) -> Reason | None:
+    """Where the tables answered yes or no, let the notes add what they say; where the two differ
+    nothing is answered, as neither is then founded."""
+    patient, question = draft.patient, draft.question
+    if patient is None or not patient.in_notes or (tables := _yes_or_no(draft)) is None:
+        return None
+    desk = draft.session.notes
+    assert desk is not None
+    note = desk.answer(question.text, patient.patient_id)
+    if confidence.of_note_answer(note, False, draft.session.least_sure) is not None:
+        return None
+    draft.evidence += cited(note)
+    if str(note.text).startswith("Yes") is not tables:
+        said = "yes" if tables else "no"
+        return Reason("sources_differ", f"The tables say {said}; the notes say: {note.text}")
+    draft.text = f"{draft.text} The notes say: {note.text}"
+    return None
+
+
+def _yes_or_no(draft: Draft) -> bool | None:
+    """What the tables said to a yes/no question; None for another."""
+    from ehrqa_cli.notes.read.topic import topic
+
+    rows = draft.result.rows if draft.result is not None else ()
+    if len(rows) != 1 or rows[0] not in ((0,), (1,)) or not topic(draft.question.text).yes_no:
+        return None
+    return bool(rows[0][0])
 
 
 def tell_note(draft: Draft) -> Reason | None:

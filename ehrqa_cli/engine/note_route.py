@@ -80,13 +80,15 @@ def choose(
     table_reason: str | None = None,
     table_risk: float | None = None,
     forced: Scope | None = None,
+    coded: bool = False,
 ) -> Decision:
     """The reader for a question whose `NoteRouter.note_score` is ``score``.
 
     ``has_notes`` and ``in_tables`` say where there is something about its patient (both False for
     none). ``table_reason`` is the kind of Reason with which the path by logical form declined, None
     before it was asked; ``table_risk`` its risk (0 to 1, the probability of being wrong), if known.
-    ``forced`` is a scope that was given.
+    ``forced`` is a scope that was given; ``coded``: the question names a diagnosis, a drug or a lab
+    that the tables have, which settle it if they can.
     """
     if forced is not None:
         return Decision(forced, False, "the scope was given")
@@ -95,9 +97,17 @@ def choose(
     if not in_tables:
         return Decision(Scope.NOTE, False, "this patient is known only from notes")
     if table_reason is None:
+        if coded:
+            return Decision(
+                Scope.TABLE, True, "the tables record what it names, and are asked first"
+            )
         if score >= NOTE:
             return Decision(Scope.NOTE, score < _SURE, "it is worded as a question about the notes")
         return Decision(Scope.TABLE, score >= MIDDLING, "it is worded as one about the tables")
+    if coded and score >= NOTE:
+        return Decision(
+            Scope.NOTE, False, "the tables do not settle it, and it is worded as for notes"
+        )
     least = MIDDLING
     if table_risk is not None and table_reason in _LEFT_OUT:
         least += (NOTE - MIDDLING) * (1.0 - table_risk)  # a query all but believed is for tables

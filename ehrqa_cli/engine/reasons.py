@@ -45,6 +45,8 @@ _OF_SIGNAL = {
     "not_recorded": "not_in_database",
     "no_notes": "not_in_database",
     "not_in_notes": "not_in_notes",
+    "unsure_notes": "not_sure",
+    "sources_differ": "ambiguous",
     "mixed_patient": "ambiguous",
     "mixed_note": "not_in_notes",
     "mixed_table": "no_data",
@@ -52,7 +54,16 @@ _OF_SIGNAL = {
     "empty_result": "no_data",
 }
 # Where a known question about the tables would be no help.
-_NO_OFFER = frozenset({"unknown_patient", "no_notes", "not_in_notes", "mixed_patient"})
+_NO_OFFER = frozenset(
+    {
+        "unknown_patient",
+        "no_notes",
+        "not_in_notes",
+        "unsure_notes",
+        "sources_differ",
+        "mixed_patient",
+    }
+)
 # Doubt of the model: the question may tell why.
 _DOUBT = frozenset({"model_declined", "no_form", "low_confidence", "unused_word"})
 # A question that was given a query after all needs clearer words to be called something else.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Question, Scope
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.confidence import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.parts import Linker, Mode, Second, shipped_model, shipped_thresholds
 from ehrqa_cli.engine.times import check_time
 
@@ -199,6 +199,21 @@ class Session:
             self.thresholds_from = "stored with the model" if stored else "defaults"
             found = stored or Thresholds()
         return found.for_goal(self._goal) if self._goal else found
+
+    @cached_property
+    def goal(self) -> str:
+        """What answers have to be sure enough for: as given, else that of the thresholds that were
+        given or calibrated on this database, else the default."""
+        from ehrqa_cli.engine import calibrated
+
+        given = self.__dict__.get("thresholds") or calibrated.stored(self.db)
+        return self._goal or str((given.source if given else {}).get("goal", GOAL))
+
+    @property
+    def least_sure(self) -> float:
+        """The measured probability from which a reader's answer is given, 0 to 1."""
+        given = self.__dict__.get("thresholds")
+        return 0.0 if given is not None and given.limit is None else least_sure(self.goal)
 
     @property
     def active_thresholds(self) -> Thresholds:

@@ -21,6 +21,8 @@ from ehrqa_cli.notes.find import Finder, cohort
 from ehrqa_cli.notes.read import EmbeddedReader
 from ehrqa_cli.notes.read.choose import open_reader
 from ehrqa_cli.notes.read.record import OnRead, Record, RecordNote, RecordReader
+from ehrqa_cli.notes.read.topic import topic, without_patient
+from ehrqa_cli.notes.read.verdict import yes_or_no
 
 DEFAULT_READER = "embedded"
 LINES = 48  # given to the reader
@@ -107,10 +109,14 @@ class NoteDesk:
         """Answer ``question`` from the notes of ``patient_id`` and nothing else, or decline.
 
         ``choices`` are letters with their options; then ``choice`` of the answer is a letter.
+        Without them a yes or no is borne out by a line, whatever the reader (`read.verdict`).
         Raises DatabaseError for damaged files, ModelError for a missing model, and Cancelled after
         ``cancel``.
         """
         self._ended.clear()
+        question = without_patient(question) or question
+        if not choices and topic(question).yes_no:
+            return yes_or_no(question, self.finder.lines(patient_id))
         found = self.lines(question, patient_id, choices)
         if not found:
             return NoteAnswer(None, reason=f"patient {patient_id} has no notes")

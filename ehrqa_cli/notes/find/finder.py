@@ -8,6 +8,7 @@ they are needed. Of all patients, FTS5 and FAISS propose lines, and the same sco
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,10 @@ class Finder:
             )
             for n in best
         ]
+
+    def lines(self, patient_id: int) -> Sequence[Line]:
+        """All lines of the patient's notes, in the order of the notes' times."""
+        return self._patient(patient_id).record.lines
 
     def cohort(self, query: str, k: int = 20) -> list[tuple[int, FoundLine]]:
         """Up to ``k`` patients in whose notes ``query`` is mentioned, each with its best line.

@@ -7,7 +7,7 @@ lines in memory here and over all notes in ``cohort``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -76,6 +76,43 @@ def matches(wanted: Sequence[Group], texts: Sequence[str]) -> Matrix:
                 )
                 found[row, [hit[0] for hit in hits]] = weight
     return found
+
+
+class Places:
+    """Where texts name things. Use it in ``with``: it holds a table in memory."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute(f"CREATE VIRTUAL TABLE t USING fts5(text, tokenize='{TOKENIZER}')")
+        self._connection.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", enumerate(texts))
+
+    def __enter__(self) -> Places:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def of(self, names: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
+        """The places (start, end) of any of ``names`` (`terms.words` form), by text number."""
+        names = sorted(names)
+        if not names:
+            return {}
+        hits = self._connection.execute(
+            "SELECT rowid, highlight(t, 0, char(2), char(3)) FROM t WHERE t MATCH ?",
+            (match_query(names),),
+        )
+        return {row: _marked(text) for row, text in hits}
+
+
+def _marked(text: str) -> list[tuple[int, int]]:
+    """The places between the marks of ``highlight``, counted without the marks."""
+    places, at = [], 0
+    for piece in text.split("\x02"):
+        inside, mark, rest = piece.partition("\x03")
+        if mark:
+            places.append((at, at + len(inside)))
+        at += len(inside) + len(rest)
+    return places
 
 
 @cache

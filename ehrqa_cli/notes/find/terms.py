@@ -6,14 +6,24 @@ The list is data, in ``terms.txt``, whose head says how a line is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("terms.txt")
+_DENYING_FILE = Path(__file__).with_name("denying_words.txt")
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST = 6  # words of a phrase
+# British and American spelling.
+_SPELT = (
+    ("haem", "hem"), ("aemia", "emia"), ("oedem", "edem"), ("oesoph", "esoph"), ("oestr", "estr"),
+    ("paed", "ped"), ("gynaec", "gynec"), ("diarrhoea", "diarrhea"), ("orrhoea", "orrhea"),
+    ("pnoea", "pnea"), ("anaesth", "anesth"), ("faec", "fec"), ("caec", "cec"), ("foet", "fet"),
+    ("coeliac", "celiac"), ("tumour", "tumor"), ("colour", "color"), ("dialys", "dialyz"),
+    ("fibre", "fiber"), ("litre", "liter"), ("sulph", "sulf"), ("orthopaed", "orthoped"),
+    ("ised", "ized"), ("hiatus", "hiatal"),
+)  # fmt: skip
 SAME, KIND, AMBIGUOUS = (
     0.8,
     0.6,
@@ -23,10 +33,16 @@ SAME, KIND, AMBIGUOUS = (
 
 @dataclass(frozen=True)
 class Concept:
-    """``same`` are names of one thing, ``kinds`` names of what it may be; all in `words` form."""
+    """``same`` are names of one thing, ``kinds`` names of what it may be; all in `words` form.
+
+    The first ``strict`` of ``same`` prove one another; the first ``implying`` of ``kinds`` prove
+    each of those.
+    """
 
     same: tuple[str, ...]
     kinds: tuple[str, ...]
+    strict: int
+    implying: int
 
 
 def words(text: str) -> list[str]:
@@ -48,13 +64,85 @@ def names_of(phrase: str) -> dict[str, float]:
     found = {phrase: 1.0}
     concepts = _by_name().get(_key(phrase), ())
     for concept in concepts:
-        sure = len(concepts) == 1
+        sure = not _ambiguous(phrase)
         for name in concept.same:
-            unsure = not sure or len(_by_name()[_key(name)]) > 1
+            unsure = not sure or _ambiguous(name)
             found[name] = max(found.get(name, 0.0), AMBIGUOUS if unsure else SAME)
         for name in concept.kinds:
             found[name] = max(found.get(name, 0.0), KIND if sure else AMBIGUOUS)
     return found
+
+
+def proofs(phrase: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that prove ``phrase`` (in `words` form): of the same thing, and of its kinds.
+
+    A line that denies the former denies it; one that denies a kind does not. An abbreviation of
+    several things (RA, MS) proves none of them, and nothing proves it.
+    """
+    phrase = _asked().get(phrase, phrase)
+    same, kinds = {phrase}, set[str]()
+    concepts = _strictly(phrase)
+    if len(concepts) > 1:
+        return frozenset(), frozenset()
+    if concepts:
+        same.update(name for name in _strict(concepts[0]) if len(_strictly(name)) == 1)
+        for kind in concepts[0].kinds[: concepts[0].implying]:
+            kinds.add(kind)
+            inner = _strictly(kind)
+            if len(inner) == 1:
+                kinds.update(name for name in _strict(inner[0]) if len(_strictly(name)) == 1)
+    same |= {spelt for name in same for spelt in _spellings(name)}
+    kinds |= {spelt for name in kinds for spelt in _spellings(name)}
+    return frozenset(same), frozenset(kinds - same)
+
+
+def _spellings(name: str) -> set[str]:
+    found = {name}
+    for pair in _SPELT:
+        found |= {each.replace(a, b) for each in found for a, b in (pair, pair[::-1]) if a in each}
+    return found
+
+
+def deniers(names: Iterable[str]) -> frozenset[str]:
+    """Words that deny by themselves what any of ``names`` says: "afebrile" denies fever."""
+    wanted = set(map(_key, names))
+    return frozenset(word for word, denied in _denying() if wanted & denied)
+
+
+@cache
+def _asked() -> dict[str, str]:
+    """What an abbreviation of several things means when somebody asks whether a patient has it."""
+    lines = _FILE.read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition(" = ") for line in lines if " = " in line and line[0] != "#")
+    return {short: long for left, _, long in pairs for short in left.split(" | ")}
+
+
+@cache
+def _denying() -> tuple[tuple[str, frozenset[str]], ...]:
+    lines = _DENYING_FILE.read_text(encoding="utf-8").splitlines()
+    parts = [line.partition(" : ") for line in lines if " : " in line and line[0] != "#"]
+    return tuple(
+        (word, frozenset(map(_key, _names(denied))))
+        for left, _, denied in parts
+        for word in _names(left)
+    )
+
+
+def _ambiguous(name: str) -> bool:
+    """Is this a strict name of several things or, strict nowhere, a name on several lines?"""
+    strictly = _strictly(name)
+    return len(strictly) > 1 or (not strictly and len(_by_name().get(_key(name), ())) > 1)
+
+
+def _strictly(name: str) -> list[Concept]:
+    """The concepts of which ``name`` is a strict name."""
+    key = _key(name)
+    found = _by_name().get(key, ())
+    return [each for each in found if key in map(_key, _strict(each))]
+
+
+def _strict(concept: Concept) -> tuple[str, ...]:
+    return concept.same[: concept.strict]
 
 
 def phrases(text: list[str]) -> Iterator[tuple[int, int]]:
@@ -90,12 +178,19 @@ def _by_name() -> dict[str, tuple[Concept, ...]]:
 def concepts() -> tuple[Concept, ...]:
     """All lines of the list."""
     lines = _FILE.read_text(encoding="utf-8").splitlines()
-    return tuple(_read(line) for line in lines if line and line[0] not in "#[")
+    return tuple(
+        _read(line) for line in lines if line and line[0] not in "#[" and " = " not in line
+    )
 
 
 def _read(line: str) -> Concept:
     left, _, right = line.partition(" > ")
-    return Concept(_names(left), _names(right))
+    same, _, loose = left.partition(" ~ ")
+    kinds, _, signs = (
+        right.removeprefix("~ ").rpartition(" ~ ") if "~" in right else (right, "", "")
+    )
+    strict, implying = _names(same), _names(kinds)
+    return Concept(strict + _names(loose), implying + _names(signs), len(strict), len(implying))
 
 
 def _names(text: str) -> tuple[str, ...]:

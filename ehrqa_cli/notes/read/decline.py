@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ehrqa_cli.notes.find import lexical
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.options import Support, told
 from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.topic import topic
 from ehrqa_cli.notes.read.weights import Weights, score
 
 SILENT = 0.2
@@ -43,6 +45,26 @@ def features_of(evidence: Evidence) -> dict[str, float]:
         "reason": float(asked.kind is Kind.REASON),
         "arithmetic": float(asked.kind in (Kind.ARITHMETIC, Kind.COMPARISON)),
         "groups": min(len(asked.groups), 8) / 8,
+    }
+
+
+def aboutness(evidence: Evidence) -> dict[str, float]:
+    """How much of what is asked about the best line names, by itself and with what stands around
+    it; and the sort of answer, as some are found more surely than others."""
+    core = topic(evidence.asked.text).core
+    best = evidence.lines[0].line
+    place = {(x.line.note_id, x.line.number): x.line.text for x in evidence.lines}
+    beside = [place.get((best.note_id, best.number + step), "") for step in (-1, 1)]
+    around = " | ".join([best.text, best.section, *beside])
+    line, near, anywhere = lexical.matches(core, [best.text, around, " | ".join(place.values())]).T
+    n = max(1, len(core))
+    return {
+        "about, line": float(line.sum()) / n,
+        "about, near": float(near.sum()) / n,
+        "about, least": float(near.min(initial=1.0)),
+        "about, absent": float((anywhere == 0).sum()),
+        "about, own": float((line == 1).sum()) / n,
+        f"kind {evidence.asked.kind.value}": 1.0,
     }
 
 

@@ -1,9 +1,9 @@
 """The reader that is always there: no language model, a few hundred fitted numbers.
 
-It orders the lines by what an answer needs, cuts the short answer out of the best, matches options
-by their support in the lines, and declines by a fitted null score (as Rajpurkar et al. 2018,
-section 5, and Devlin et al. 2019, section 4.3, decline on SQuAD 2.0). It does what its code does
-whatever a note says; lines addressed to a reader are left out besides (`injection`).
+It orders the lines by what an answer needs, quotes the best, matches options by their support
+in the lines, and declines by a fitted null score (as Rajpurkar et al. 2018, section 5, and Devlin
+et al. 2019, section 4.3, decline on SQuAD 2.0). It does what its code does whatever a note says; lines
+addressed to a reader are left out besides (`injection`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.notes.find.embed import Embedder
 
 LONGEST = 300  # characters of an excerpt
+LIKELIER = 0.5  # what is likelier wrong than right is not said
 MOST_CITED = 10
 _BEHIND = 6.0  # a line whose score is so far behind the best is not cited
 _NOTHING = "the notes hold no line that bears on the question"
@@ -73,19 +74,27 @@ class EmbeddedReader(NoteReader):
 
     def _answer(self, evidence: Evidence) -> NoteAnswer:
         features = decline.features_of(evidence)
-        sure = decline.likely(score(self.weights.null, features))
+        said = decline.likely(score(self.weights.null, features))
+        about = decline.aboutness(evidence)
+        sure = decline.likely(score(self.weights.right, features | about))
         kind = evidence.asked.kind.value
-        if sure < self.weights.thresholds["null"]:
+        if (
+            said < self.weights.thresholds["null"]
+            or sure < LIKELIER
+            or not about["about, near"]  # a line about something else answers nothing
+        ):
             return NoteAnswer(None, cite(evidence), sure, reason=_UNSAID, kind=kind)
         text, used = compose(evidence)
         return NoteAnswer(text, cite(evidence, used), sure, kind=kind)
 
     def _choose(self, evidence: Evidence, choices: Mapping[str, str]) -> NoteAnswer:
         found = options.support(evidence, choices, self.meaning, self.weights)
-        sure = decline.sure_of_choice(evidence, found, self.weights)
+        said = decline.sure_of_choice(evidence, found, self.weights)
+        features = decline.with_options(decline.features_of(evidence), found)
+        sure = decline.likely(score(self.weights.right_choice, features))
         kind = evidence.asked.kind.value
         best = found[0]
-        if sure < self.weights.thresholds["null_choice"]:
+        if said < self.weights.thresholds["null_choice"]:
             return NoteAnswer(None, cite(evidence), sure, reason=_NO_OPTION, kind=kind)
         bearing = (evidence.lines[best.line].line,) if best.share >= _BEARS else ()
         spans = cite(evidence, bearing, keep_first=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,19 +13,26 @@ from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.modelstore import shipped
 
 FILE = "note_reader/weights.json"
-_PARTS = ("line", "option", "null", "null_choice")
+_PARTS = ("line", "option", "null", "null_choice", "right", "right_choice", "verdict")
 _HINT = "restore it with `git checkout models`, or install the ehrqa_cli wheel again"
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights by feature name of the four small models, and the thresholds of declining."""
+    """Weights by feature name of the small models, and the thresholds of declining.
+
+    ``right``, ``right_choice`` and ``verdict`` give the probability that an answer, a letter and a
+    yes or no are right, as measured on questions left out of the fit.
+    """
 
     line: Mapping[str, float]
     option: Mapping[str, float]
     null: Mapping[str, float]
     null_choice: Mapping[str, float]
     thresholds: Mapping[str, float]
+    right: Mapping[str, float] = field(default_factory=dict)
+    right_choice: Mapping[str, float] = field(default_factory=dict)
+    verdict: Mapping[str, float] = field(default_factory=dict)
     sha256: str = ""
 
 
@@ -45,9 +52,8 @@ def _load(path: Path) -> Weights:
         raise ModelError(f"cannot read {path}: {error.strerror}", _HINT) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path} does not hold the weights of a note reader", _HINT) from error
-    line, option, null, null_choice = parts
     sha256 = hashlib.sha256(data).hexdigest()
-    return Weights(line, option, null, null_choice, thresholds, sha256)
+    return Weights(**dict(zip(_PARTS, parts, strict=True)), thresholds=thresholds, sha256=sha256)
 
 
 def score(weights: Mapping[str, float], features: Mapping[str, float]) -> float:

@@ -54,7 +54,7 @@ def test_every_step_is_timed_and_told() -> None:
     seen: list[str] = []
     answer = ask(ASKED, session(LAST), lambda name, _what: seen.append(name))
     steps = [k for k in answer.timings if k != "total"]
-    assert steps[:2] == ["choose", "link"] and steps[-1] == "tell"
+    assert steps[:2] == ["choose", "link"] and steps[-2:] == ["tell", "add_notes"]
     assert [s for s in seen if s.endswith(".done")] == [f"{s}.done" for s in steps]
     assert seen.count("token") == len(LAST.tokens)
     assert answer.timings["total"] == pytest.approx(sum(answer.timings[s] for s in steps))

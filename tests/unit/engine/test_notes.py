@@ -20,7 +20,7 @@ from .fakes import Scripted, form, session
 LAST = form("value last lab #1 patient #2", max_entropy=0.1)
 NOTHING = form("abstain")
 SPAN = NoteSpan("7-DS-1", 10, 24, "Colace 100 mg.", 3.0)
-SAID = NoteAnswer("Colace 100 mg", (SPAN,), 0.9)
+SAID = NoteAnswer("Colace 100 mg", (SPAN,), 0.95)
 UNSAID = NoteAnswer(None, (SPAN,), 0.1, reason="the notes do not say it")
 
 
@@ -75,7 +75,7 @@ def test_a_patient_known_only_from_notes_is_asked_of_the_notes() -> None:
     assert answer.status is Status.ANSWERED and answer.scope is Scope.NOTE
     assert answer.patient_scope is PatientScope.SINGLE
     assert answer.value == "Colace 100 mg" and answer.text == "Colace 100 mg."
-    assert answer.confidence == 0.9
+    assert answer.confidence == 0.95
     assert answer.evidence == (
         {"kind": "note", "note_id": "7-DS-1", "start": 10, "end": 24, "excerpt": "Colace 100 mg."},
     )
@@ -91,13 +91,63 @@ def test_the_patient_may_stand_in_the_question() -> None:
 
 
 def test_words_of_a_note_question_go_to_the_notes_and_others_to_the_tables() -> None:
-    question = Question("last sodium of patient 7?")
+    question = Question("last words to patient 7?")
     read = ask(question, with_notes(SAID, LAST, score=0.999))
     assert read.scope is Scope.NOTE
     # What decided stands in the provenance, and only where it decided.
     assert read.provenance["models"] == {"notes": {"reader": "fake"}, "router": {"router": "fake"}}
-    answer = ask(question, with_notes(SAID, LAST, score=0.001))
+    answer = ask(Question("last sodium of patient 7?"), with_notes(SAID, LAST, score=0.001))
     assert answer.scope is Scope.TABLE and answer.value == 141.5
+
+
+def test_what_the_tables_record_is_asked_of_them_first_whatever_the_words() -> None:
+    opened = with_notes(SAID, LAST, score=0.999)
+    answer = ask(Question("last sodium of patient 7?"), opened)
+    assert answer.scope is Scope.TABLE and answer.value == 141.5
+    named = ask(Question("last sodium of patient 7 in the discharge summary?"), opened)
+    assert named.scope is Scope.NOTE
+
+
+@pytest.mark.parametrize(
+    ("sure", "goal", "given"),
+    [
+        (0.55, "penalty=10", False),
+        (0.92, "penalty=10", True),
+        (0.55, "penalty=0", True),
+        (0.92, "precision=0.95", False),
+        (0.99, "penalty=n", False),
+        (None, "penalty=10", False),
+        (None, "penalty=0", True),
+    ],
+)
+def test_an_answer_of_the_notes_is_given_as_the_goal_asks(
+    sure: float | None, goal: str, given: bool
+) -> None:
+    opened = with_notes(NoteAnswer("Colace 100 mg", (SPAN,), sure), LAST)
+    opened.goal = goal
+    answer = ask(Question("what does patient 12345 take at home?"), opened)
+    assert (answer.status is Status.ANSWERED) is given
+    if not given:
+        assert answer.reason_kind == "unsure_notes" and answer.reason_public == "not_sure"
+        assert answer.evidence[0]["excerpt"] == SPAN.excerpt, "the nearest lines are shown"
+
+
+EXISTS = form("exists lab #2 patient #1", max_entropy=0.1)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("Yes: sodium was checked daily.", Status.ANSWERED),
+        ("No: sodium was never checked.", Status.ABSTAINED),
+    ],
+)
+def test_the_notes_add_to_a_yes_of_the_tables_or_withhold_it(said: str, status: Status) -> None:
+    opened = with_notes(NoteAnswer(said, (SPAN,), 0.97), EXISTS)
+    answer = ask(Question("did patient 7 have a sodium test?"), opened)
+    assert answer.status is status and said in answer.text
+    assert answer.evidence[-1]["kind"] == "note", "marked as of the notes"
+    assert (answer.reason_kind == "sources_differ") is (status is Status.ABSTAINED)
 
 
 def test_where_the_notes_decline_the_tables_are_asked() -> None:
@@ -134,7 +184,7 @@ def test_a_given_scope_goes_before_the_words() -> None:
 def test_choices_give_a_letter_and_a_reader_without_one_declines() -> None:
     choices = (("A", "Colace"), ("B", "Lasix"))
     question = Question("which drug?", patient_id=12345, choices=choices)
-    chosen = NoteAnswer("Colace", (SPAN,), 0.8, choice="A")
+    chosen = NoteAnswer("Colace", (SPAN,), 0.95, choice="A")
     opened = with_notes(chosen, LAST)
     answer = ask(question, opened)
     assert answer.choice == "A" and answer.value == "Colace"

@@ -1,0 +1,266 @@
+"""How a line speaks of the things that a yes/no question asks about: as a fact of this patient,
+denied, of somebody else, to come, or in doubt.
+
+NegEx and ConText (`find.stance`) tell it for one mention, with the question's own other words
+hidden, so that "Was it ruled out?" is borne out by "ruled out". What they do not know is here, on
+the safe side: a thing that is only named (the "stroke unit"), taken back later in its sentence,
+said of somebody else than the patient, or so no more, is neither affirmed nor denied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ehrqa_cli.contracts.notes import Line, Stance
+from ehrqa_cli.notes.find.lexical import Group
+from ehrqa_cli.notes.find.stance import stance_of
+from ehrqa_cli.notes.read.question import ask
+from ehrqa_cli.notes.read.topic import Topic
+
+Span = tuple[int, int]
+
+# Of others than the patient: "her roommate had influenza", but not "his wife says that he fainted".
+_OTHER = re.compile(
+    r"\b(?:wife|husband|spouse|partner|room-?mate|flat-?mate|neighbou?r|co-?worker|colleague"
+    r"|friend|(?:boy|girl)friend|"
+    r"fianc[eé]e?|sons?|daughters?|child(?:ren)?|bab(?:y|ies)|infant|neonate|twin|newborn"
+    r"|contacts?|passengers?|classmates?|lad(?:y|ies)|next bed|another patient|other patients?|"
+    r"donor|driver|mother|father|mom|dad|sisters?|brothers?|aunts?|uncles?|grand\w+|cousins?"
+    r"|(?:him|her)self)\b",
+    re.I,
+)
+_PATIENT = re.compile(
+    r"\b(?:he|she|they|pt|patient|who|whom|which|i|we|admitted|denies|known|pmh|history)\b",
+    re.I,
+)
+_PRONOUN = re.compile(
+    r"^\W*(?:but |and |so |then |now |today )?(he|she|they|his|her|their)\b",
+    re.I,
+)
+# What follows a thing and makes something else of it: "stroke unit", "DVT prophylaxis".
+_COMPOUND = re.compile(
+    r"^\W{0,3}(?:prophyla\w+|screen\w*|vaccin\w*|immuni[sz]\w*|precautions?|clinics?|unit|ward"
+    r"|risk|protocol|specialist|"
+    r"nurses?|team|service|society|education|counsel+ing|assessment|scores?|scales?"
+    r"|questionnaire|test\w*|panel|serolog\w*|"
+    r"titers?|antibod\w+|antigen|program(?:me)?|referral|consult\w*|follow[ -]?up|surveillance"
+    r"|prevention|cessation)\b",
+    re.I,
+)
+_AHEAD = re.compile(
+    r"\b(?:risks?(?: factors?)?\s+(?:of|for)|(?:prevent\w*|prophyla\w+|screen\w*|vaccin\w*"
+    r"|immuni[sz]\w*|test\w*|monitor\w*|"
+    r"watch\w*|surveillance|precautions?|counsel+ed|educat\w+|warned|worr\w+|fear\w*|asked"
+    r"|refer\w*|consider\w*|discuss\w*|"
+    r"offered)\s+(?:of|for|against|about|on|regarding|with|to|as)?)\W*(?:\w+\W+){0,4}$",
+    re.I,
+)
+# It was so and is no more: no answer to what is so.
+_ENDED = re.compile(
+    r"\b(?:stop+(?:ed|s)?|discontinu\w*|held|hold(?:ing)?|quit|ceased|former(?:ly)?|ex|d/c'?d"
+    r"|off|resolved|previously|remote|"
+    r"until|weaned|removed|no longer|gave up|given up)\b",
+    re.I,
+)
+_NOT_TAKEN = re.compile(
+    r"\b(?:allerg\w+|intoleran\w+|anaphyla\w+|hives|avoid\w*|adverse|hold(?:ing)?)\b",
+    re.I,
+)
+# "echo was to be arranged, NOT yet done": what follows denies that it was done.
+_NOT_DONE = re.compile(
+    r"\b(?:not|never|n't)\s+(?:yet\s+|been\s+|actually\s+|then\s+|be\s+|to\s+be\s+|in fact\s+"
+    r"|as yet\s+)*(?:done|placed|put in|needed|required|"
+    r"performed|given|started|taken|issued|booked|used|inserted|carried out|pursued|necessary"
+    r"|indicated|completed|had)\b",
+    re.I,
+)
+# "Cysts, one of which did not fit": what follows denies something else.
+_OTHERWISE = re.compile(
+    r"^[^.;]{0,60}?\b(?:did|does|do|is|was|are|were|has|have|had)(?:\s+not|n't)\s+(?!(?:yet|been"
+    r"|be|being|clearly|definitely|"
+    r"seen|found|present|noted|identified|evident|detected|demonstrated|visuali[sz]ed"
+    r"|appreciated|done|performed|given|taken|"
+    r"started|needed|required|used|placed|indicated|confirmed|reported|recorded|felt|thought"
+    r"|part)\b)\w+",
+    re.I,
+)
+_DENIAL = re.compile(
+    r"\b(?:no|not|never|denie[sd]|denying|without|neither|nor|negative|n't)\b",
+    re.I,
+)
+_NEVER_TESTED = re.compile(
+    r"\b(?:not|never|n't)\s+(?:been\s+)?(?:tested|screened|checked|evaluated|assessed|examined"
+    r"|asked)\b",
+    re.I,
+)
+_UNTICKED = re.compile(r"(?:\[\s?\]|\(\s?\)|☐|□)[^\[\](☐☑□]{0,30}$")
+_PRESENT = re.compile(
+    r"^\W*(?:does|do|is|are|any)\b|\b(?:still|current\w*|now|at present|today)\b",
+    re.I,
+)
+_BEFORE = re.compile(
+    r"\b(?:(?:prior to|before) (?:this|the|coming|admission|that|his|her)|previous(?:ly)?"
+    r"|earlier|in the past|already)\b",
+    re.I,
+)
+_PAST = re.compile(
+    r"\b(?:history of|hx|h/o|ago|former\w*|known|chronic|aged?|in (?:19|20|21)\d\d|childhood|s/p"
+    r"|status post)\b",
+    re.I,
+)
+# "Ruled out": said so far from the thing that its reach is not sure.
+_TAKEN_BACK = re.compile(
+    r"\b(?:ruled out|exclud\w+|de-?label\w*|disprov\w+|wrong(?:ly)?|erroneous\w*|mistaken\w*"
+    r"|in error|incorrect\w*|not confirmed|removed from|"
+    r"not carried forward|unfounded|turned out (?:not )?to be|denied|denies)\b",
+    re.I,
+)
+_SOMETIMES = re.compile(
+    r"\b(?:since|now|today|currently|at discharge|on discharge|no longer|no further|no more"
+    r"|no new|overnight|this morning|at present|"
+    r"on arrival|on admission|at the moment|by then|afterwards?|before|again|recurren\w*|further"
+    r"|yesterday|tonight|this (?:week|visit|time))\b",
+    re.I,
+)
+_EVER = re.compile(r"\b(?:ever|histor\w+|previous\w*|prior|past|before)\b", re.I)
+_PLANS = re.compile(
+    r"\b(?:plan\w*|schedul\w*|recommend\w*|advis\w*|arrang\w*|book\w*|refer\w*|pending|due"
+    r"|upcoming|going to|supposed|"
+    r"will|should|must)\b",
+    re.I,
+)
+_RELATIVE = re.compile(
+    r"(?:grand)?(?:mother|father|parent)s?|mom|dad|(?:half-)?(?:sister|brother|sibling)s?|aunts?"
+    r"|uncles?|cousins?|"
+    r"nieces?|nephews?|maternal|paternal|relatives?|family|familial|fhx?|sons?|daughters?",
+    re.I,
+)
+_KIN = re.compile(r"^(?:family(?: history)?|familial|relatives?|kin|siblings?|parents?|runs? in)$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a line must name, and which stances answer the question."""
+
+    about: Topic
+    core: tuple[Group, ...]
+    family: bool
+    kin: bool  # of the family as a whole: any relative will do
+    planned: bool
+    plan: bool  # planned, in a word that a plan of any wording answers
+    present: bool
+    ever: bool
+
+    @classmethod
+    def of(cls, about: Topic) -> Wanted:
+        core = about.core
+        planned = _PLANS.search(about.text) is not None
+        plans = [g for g in core if _PLANS.fullmatch(g.phrase)]
+        kin = [g for g in core if _KIN.match(g.phrase)]
+        left = tuple(g for g in core if g not in plans and g not in kin)
+        return cls(
+            about,
+            left or core,
+            ask(about.text).family,
+            bool(kin and left),
+            planned,
+            bool(plans and left),
+            _PRESENT.search(about.text) is not None,
+            _EVER.search(about.text) is not None,
+        )
+
+
+def stance_in(wanted: Wanted, line: Line, head: str, spans: Sequence[Span], earlier: str) -> Stance:
+    """How the line speaks of the things at ``spans`` together: as of the least of them."""
+    found = [_of_one(wanted, line, head, span, spans, earlier) for span in spans]
+    for stance in (Stance.FAMILY, Stance.NEGATED, Stance.PLANNED, Stance.UNSURE):
+        if stance in found:
+            return stance
+    return Stance.STATED
+
+
+def _of_one(
+    wanted: Wanted, line: Line, head: str, span: Span, spans: Sequence[Span], earlier: str
+) -> Stance:
+    text = line.text
+    for a, b in spans:  # the question's own words say nothing about one another
+        if (a, b) != span:
+            text = f"{text[:a]}{'~' * (b - a)}{text[b:]}"
+    lead = head.rsplit(" | ", 1)[1]
+    shift = len(lead) + 1 if lead else 0
+    joined = f"{lead} {text}" if lead else text
+    section = "" if wanted.family else line.section
+    stance = stance_of(joined, span[0] + shift, span[1] + shift, section=section)
+    before, after = text[: span[0]], text[span[1] :]
+    if _NEVER_TESTED.search(text):
+        return Stance.UNSURE
+    if stance is Stance.NEGATED and _OTHERWISE.search(after) and not _DENIAL.search(before):
+        return Stance.UNSURE
+    if stance in (Stance.STATED, Stance.PLANNED, Stance.UNSURE) and _NOT_DONE.search(after):
+        return Stance.NEGATED
+    if wanted.family:
+        kin = stance is Stance.FAMILY or "family" in head.lower()
+        if wanted.kin and not kin:
+            return Stance.UNSURE
+        if stance is Stance.FAMILY:
+            stance = _without_family(joined, span, shift)
+    elif stance in (Stance.STATED, Stance.NEGATED) and _of_other(before, earlier):
+        return Stance.FAMILY
+    if wanted.planned and stance is Stance.PLANNED:
+        return Stance.STATED
+    if wanted.plan and stance is Stance.STATED:
+        return Stance.UNSURE
+    if stance is Stance.STATED and _only_named(wanted, line, before, after):
+        return Stance.UNSURE
+    if stance is Stance.NEGATED and not wanted.present and _limited(wanted, text):
+        return Stance.UNSURE
+    return stance
+
+
+def _limited(wanted: Wanted, text: str) -> bool:
+    """Is it denied of a time only that the question does not name?"""
+    asked = wanted.about.text.lower()
+    return any(found.group().lower() not in asked for found in _SOMETIMES.finditer(text))
+
+
+def _of_other(before: str, lead: str) -> bool:
+    """Is somebody else than the patient the last one named before the thing?"""
+    said = f"{lead} {before}" if _PRONOUN.search(before) else before
+    for other in _OTHER.finditer(said):
+        between = said[other.end() :]
+        if not _PATIENT.search(
+            between if said is before else between[: len(between) - len(before)]
+        ):
+            return True
+    return False
+
+
+def _without_family(text: str, span: Span, shift: int) -> Stance:
+    """The stance of what is said of a relative, where a relative is asked about."""
+    plain = re.sub(
+        r"[A-Za-z]+",
+        lambda m: "~" * len(m.group()) if _RELATIVE.fullmatch(m.group()) else m.group(),
+        text,
+    )
+    stance = stance_of(plain, span[0] + shift, span[1] + shift)
+    return Stance.STATED if stance is Stance.FAMILY else stance
+
+
+def _only_named(wanted: Wanted, line: Line, before: str, after: str) -> bool:
+    """Is a thing only named: as a part of another's name, to come or to be prevented, or past?"""
+    if _TAKEN_BACK.search(before) or _TAKEN_BACK.search(after):
+        return True
+    if _COMPOUND.search(after) or _AHEAD.search(before) or _UNTICKED.search(before):
+        return True
+    said = f"{before} {after}"
+    if "allerg" not in wanted.about.text.lower() and (
+        line.section == "allergies" or _NOT_TAKEN.search(said)
+    ):
+        return True
+    if _BEFORE.search(wanted.about.text) and not (
+        _PAST.search(line.text) or "past" in line.section
+    ):
+        return True
+    return wanted.present and not wanted.ever and _ENDED.search(said) is not None
