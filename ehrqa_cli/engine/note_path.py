@@ -53,6 +53,8 @@ def instead(draft: Draft, reason: Reason) -> Scope | None:
     first = draft.decision
     if first is None or not first.other or draft.declined is not None:
         return None
+    if reason.kind == "sources_differ":  # both were asked
+        return None
     if first.scope is Scope.NOTE:
         return Scope.TABLE if reason.kind in ("not_in_notes", "unsure_notes") else None
     sure = confidence.probability(draft.scores, draft.thresholds)

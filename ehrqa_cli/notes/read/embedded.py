@@ -1,9 +1,9 @@
 """The reader that is always there: no language model, a few hundred fitted numbers.
 
-It orders the lines by what an answer needs, quotes the best, matches options by their support
-in the lines, and declines by a fitted null score (as Rajpurkar et al. 2018, section 5, and Devlin
-et al. 2019, section 4.3, decline on SQuAD 2.0). It does what its code does whatever a note says; lines
-addressed to a reader are left out besides (`injection`).
+It orders the lines by what an answer needs, quotes the best, matches options by their support in
+the lines, and declines by a fitted null score (as Rajpurkar et al. 2018, section 5, and Devlin et
+al. 2019, section 4.3, decline on SQuAD 2.0). It does what its code does whatever a note says;
+lines addressed to a reader are left out besides (`injection`).
 """
 
 from __future__ import annotations
