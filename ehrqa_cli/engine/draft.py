@@ -163,10 +163,10 @@ def answer_of(draft: Draft) -> Answer:
 
 
 def _looked_at(draft: Draft) -> tuple[dict[str, Any], ...]:
-    """What a reader of notes cites without an answer: where a person should look."""
+    """What is cited without an answer: where a person should look."""
     if draft.compared is not None:
         return draft.compared.evidence
-    return cited(draft.note) if draft.note is not None else ()
+    return cited(draft.note) if draft.note is not None else draft.evidence
 
 
 def _compared(found: MixedAnswer, common: dict[str, Any]) -> dict[str, Any]:
