@@ -36,7 +36,7 @@ from ehrqa_cli.notes.read.weights import Weights, score
 
 STATEMENTS = HERE / "statements"
 SHARED = Path(os.environ.get("EHRQA_SHARED", HERE.parents[2] / "shared")) / "data" / "noteqa"
-DECAY = {"right": 0.03, "right_choice": 0.1, "verdict": 0.02}
+DECAY = {"right": 0.03, "right_choice": 0.1, "verdict": 0.3}
 WORKED_OUT = (Kind.ARITHMETIC, Kind.COMPARISON)
 Told = tuple[dict[str, float], bool, int]  # features, right, patient
 

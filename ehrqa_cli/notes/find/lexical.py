@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 _STOP_FILE = Path(__file__).with_name("stop_words.txt")
+_SHORT = 4  # letters of a name that is no word to be stemmed
 _MOST_GROUPS = 24  # words of a question that are looked up
 _MOST_LETTERS = 2000  # characters of a question that are read
 
@@ -101,7 +102,22 @@ class Places:
             "SELECT rowid, highlight(t, 0, char(2), char(3)) FROM t WHERE t MATCH ?",
             (match_query(names),),
         )
-        return {row: _marked(text) for row, text in hits}
+        exact = set(names)
+        found = {}
+        for row, text in hits:
+            plain = text.replace("\x02", "").replace("\x03", "")
+            if some := [span for span in _marked(text) if _fits(plain[slice(*span)], exact)]:
+                found[row] = some
+        return found
+
+
+def _fits(found: str, names: set[str]) -> bool:
+    """Is what the stemmer found a name? A short one must stand as it is, or in the plural: "has" is
+    no headache (HA)."""
+    if len(found) > _SHORT:
+        return True
+    word = " ".join(terms.words(found))
+    return word in names or (word.endswith("s") and len(word) > 3 and word[:-1] in names)
 
 
 def _marked(text: str) -> list[tuple[int, int]]:

@@ -26,8 +26,10 @@ _OTHER = re.compile(
     r"\b(?:wife|husband|spouse|partner|room-?mate|flat-?mate|neighbou?r|co-?worker|colleague"
     r"|friend|(?:boy|girl)friend|"
     r"fianc[eé]e?|sons?|daughters?|child(?:ren)?|bab(?:y|ies)|infant|neonate|twin|newborn"
-    r"|contacts?|passengers?|classmates?|lad(?:y|ies)|next bed|another patient|other patients?|"
-    r"donor|driver|mother|father|mom|dad|sisters?|brothers?|aunts?|uncles?|grand\w+|cousins?"
+    r"|contacts?|passengers?|classmates?|lad(?:y|ies)|fellow patients?|next bed|another patient"
+    r"|other patients?|"
+    r"donor|driver|mother|father|mom|dad|sisters?|brothers?|aunts?|uncles?|grand\w+|[mp]g[mf]"
+    r"|cousins?"
     r"|(?:him|her)self)\b",
     re.I,
 )
@@ -90,12 +92,44 @@ _DENIAL = re.compile(
     r"\b(?:no|not|never|denie[sd]|denying|without|neither|nor|negative|n't)\b",
     re.I,
 )
+# "She did not sleep and so surgery was ...": a verb's denial ends with its clause.
+_TOO_FAR = re.compile(
+    r"(?:\b(?:did|does|do|was|were|is|are|has|had|have|could|would|can)\s+not|n't)\b"
+    r"(?:(?!\b(?:no|not|nor|never|without|denie[sd])\b).)*"
+    r"(?:,\s+(?:and\s+|so\s+|but\s+)|\band so\b|\bwith\b|\bwhich\b|;)"
+    r"(?:(?!\b(?:no|not|nor|never|without|denie[sd])\b).)*$",
+    re.I,
+)
+# To be looked out for, and what was thought of or put off, right behind the thing.
+_IF = re.compile(
+    r"\b(?:if|in case|unless|whenever|contact|call (?:us|your|the|for|if)|return (?:to|for|if)"
+    r"|come back|seek|look out for|signs? of|symptoms of|warn\w*)\b[^.;]*$",
+    re.I,
+)
+_HELD = re.compile(
+    r"^\W*(?:(?:was|were|is|has been|had been)\s+)?(?:held|withheld|considered|deferred|refused"
+    r"|declined|offered|discussed|requested|talked|thought|discarded|dismissed|refuted|discounted"
+    r"|to (?:be|give|start|follow)|later|plan\w*|start|only if|=|no\b|none\b|nil\b|never\b|\?)"
+    r"|^[^.;]{0,40}\b(?:only if|to give|later|to follow)\b",
+    re.I,
+)
+_AHEAD_SECTIONS = frozenset(
+    {"follow-up", "discharge instructions", "transitional issues", "pending"}
+)
+_REACTION = re.compile(
+    r"\b(?:allerg\w+|react\w*|rash\w*|hives|itch\w*|intoleran\w+|anaphyla\w+)", re.I
+)
+_BOX = re.compile(r"\[\s?[xX✓]?\s?\]|[☐☑□]")
+_NEAR = 45  # characters in which an end or a reaction goes with a thing
 _NEVER_TESTED = re.compile(
     r"\b(?:not|never|n't)\s+(?:been\s+)?(?:tested|screened|checked|evaluated|assessed|examined"
     r"|asked)\b",
     re.I,
 )
-_UNTICKED = re.compile(r"(?:\[\s?\]|\(\s?\)|☐|□)[^\[\](☐☑□]{0,30}$")
+_UNTICKED = re.compile(
+    r"\b(?:states|says|claims|labelled|listed)\b[^.;]{0,20}[\"“']$|(?:\[\s?\]|\(\s?\)|☐"
+    r"|□)[^\[\](☐☑□]{0,30}$"
+)
 _PRESENT = re.compile(
     r"^\W*(?:does|do|is|are|any)\b|\b(?:still|current\w*|now|at present|today)\b",
     re.I,
@@ -114,7 +148,7 @@ _PAST = re.compile(
 _TAKEN_BACK = re.compile(
     r"\b(?:ruled out|exclud\w+|de-?label\w*|disprov\w+|wrong(?:ly)?|erroneous\w*|mistaken\w*"
     r"|in error|incorrect\w*|not confirmed|removed from|"
-    r"not carried forward|unfounded|turned out (?:not )?to be|denied|denies)\b",
+    r"not carried forward|unfounded|turned out (?:not )?to be)\b",
     re.I,
 )
 _SOMETIMES = re.compile(
@@ -134,7 +168,8 @@ _PLANS = re.compile(
 _RELATIVE = re.compile(
     r"(?:grand)?(?:mother|father|parent)s?|mom|dad|(?:half-)?(?:sister|brother|sibling)s?|aunts?"
     r"|uncles?|cousins?|"
-    r"nieces?|nephews?|maternal|paternal|relatives?|family|familial|fhx?|sons?|daughters?",
+    r"nieces?|nephews?|[mp]g[mf]|maternal|paternal|relatives?|family|familial|fhx?|sons?"
+    r"|daughters?",
     re.I,
 )
 _KIN = re.compile(r"^(?:family(?: history)?|familial|relatives?|kin|siblings?|parents?|runs? in)$")
@@ -184,7 +219,7 @@ def stance_in(wanted: Wanted, line: Line, head: str, spans: Sequence[Span], earl
 def _of_one(
     wanted: Wanted, line: Line, head: str, span: Span, spans: Sequence[Span], earlier: str
 ) -> Stance:
-    text = line.text
+    text = _ticked(line.text, span)
     for a, b in spans:  # the question's own words say nothing about one another
         if (a, b) != span:
             text = f"{text[:a]}{'~' * (b - a)}{text[b:]}"
@@ -198,8 +233,12 @@ def _of_one(
         return Stance.UNSURE
     if stance is Stance.NEGATED and _OTHERWISE.search(after) and not _DENIAL.search(before):
         return Stance.UNSURE
-    if stance in (Stance.STATED, Stance.PLANNED, Stance.UNSURE) and _NOT_DONE.search(after):
-        return Stance.NEGATED
+    if stance is Stance.NEGATED and _TOO_FAR.search(before):
+        return Stance.UNSURE
+    if stance is not Stance.FAMILY and _NOT_DONE.search(after):
+        return Stance.UNSURE if wanted.planned else Stance.NEGATED
+    if wanted.family and not wanted.kin and _other_relative(wanted, before):
+        return Stance.UNSURE
     if wanted.family:
         kin = stance is Stance.FAMILY or "family" in head.lower()
         if wanted.kin and not kin:
@@ -217,6 +256,23 @@ def _of_one(
     if stance is Stance.NEGATED and not wanted.present and _limited(wanted, text):
         return Stance.UNSURE
     return stance
+
+
+def _ticked(text: str, span: Span) -> str:
+    """``text`` with all but the box that ``span`` stands in hidden, where there are boxes."""
+    boxes = [0, *(found.start() for found in _BOX.finditer(text)), len(text)]
+    if len(boxes) == 2:
+        return text
+    start = max(at for at in boxes if at <= span[0])
+    end = min(at for at in boxes if at >= span[1])
+    return f"{'~' * start}{text[start:end]}{'~' * (len(text) - end)}"
+
+
+def _other_relative(wanted: Wanted, before: str) -> bool:
+    """Is the last relative named before a thing another than the one asked about?"""
+    named = [found for found in re.findall(r"[A-Za-z]+", before) if _RELATIVE.fullmatch(found)]
+    asked = {word for group in wanted.core for word in group.names}
+    return bool(named) and named[-1].lower().rstrip("s") not in {w.rstrip("s") for w in asked}
 
 
 def _limited(wanted: Wanted, text: str) -> bool:
@@ -250,12 +306,14 @@ def _without_family(text: str, span: Span, shift: int) -> Stance:
 
 def _only_named(wanted: Wanted, line: Line, before: str, after: str) -> bool:
     """Is a thing only named: as a part of another's name, to come or to be prevented, or past?"""
-    if _TAKEN_BACK.search(before) or _TAKEN_BACK.search(after):
+    around = ((_TAKEN_BACK, before), (_AHEAD, before), (_UNTICKED, before), (_IF, before))
+    behind = ((_TAKEN_BACK, after), (_COMPOUND, after), (_HELD, after))
+    if any(pattern.search(text) for pattern, text in (*around, *behind)):
         return True
-    if _COMPOUND.search(after) or _AHEAD.search(before) or _UNTICKED.search(before):
+    if line.section in _AHEAD_SECTIONS and not wanted.planned:
         return True
-    said = f"{before} {after}"
-    if "allerg" not in wanted.about.text.lower() and (
+    said = f"{before[-_NEAR:]} {after[:_NEAR]}"
+    if not _REACTION.search(wanted.about.text) and (
         line.section == "allergies" or _NOT_TAKEN.search(said)
     ):
         return True

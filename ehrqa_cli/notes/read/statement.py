@@ -201,6 +201,7 @@ def _features(
 ) -> dict[str, float]:
     chosen = ayes or noes
     return {
+        "one": 1.0,
         "yes": float(bool(ayes)),
         "own": float(any(m.own for m in chosen)),
         "lines": min(len(chosen), 5) / 5,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ehrqa_cli.notes.find import lexical, terms
 from ehrqa_cli.notes.find.lexical import Group
-from ehrqa_cli.notes.read.question import Kind, kind_of
+from ehrqa_cli.notes.read.question import Kind, kind_of, telling
 
 _LIGHT_FILE = Path(__file__).with_name("light_words.txt")
 _WHO = re.compile(
@@ -49,7 +49,10 @@ _ASKS_WHICH = re.compile(
     r"|\b(?:what|which|who|whose|why|how (?:much|many|long|often|old|high|low))\b",
     re.I,
 )
-_LETTERED = re.compile(r"\b[a-z]{3,}[\s-]+(?!a\b|i\b|s\b|x\b)[a-z](?=[\s?.,;:)]|$)")
+_LETTERED = re.compile(
+    r"\b[a-z]/[a-z][\s-]+[a-z]{3,}|\b[a-z]{3,}[\s-]+(?!a\b|i\b|s\b|x\b)[a-z](?=[\s?.,;:)]|$)",
+)
+_RARE = 0.9  # how much a word tells (`question.telling`) that is taken for one of medicine
 _FRAGMENT = 8  # words of a question that is no sentence and asks whether something is so
 _FLIPS = re.compile(r"\b(?:(?<!or )not|never|no|without|free of|un(?:able|aware))\b", re.I)
 _EITHER = re.compile(r"\bor\b", re.I)
@@ -98,12 +101,10 @@ class Topic:
 @lru_cache(maxsize=64)
 def topic(question: str) -> Topic:
     """Take the patient and the lead-in out of ``question``, and tell what is left."""
-    whole = without_patient(question)
-    told, inside = _asking(whole)
+    lead, told, inside = _asking(without_patient(question))
     core, scope = _parts(told)
-    if not core:  # "Gout - does he have it?"; "Was there a history?"
-        told = whole
-        core, scope = _parts(told)
+    # "The father - did he have gout?", but not "Before I hang anything: ...".
+    core = (*(group for group in _core(lead) if not core or _clinical(group)), *core)
     core = core or tuple(lexical.groups(told))
     return Topic(
         text=told,
@@ -121,15 +122,15 @@ def without_patient(question: str) -> str:
     return re.sub(r"\s{2,}", " ", _WHO.sub(" ", question)).strip()
 
 
-def _asking(text: str) -> tuple[str, bool]:
-    """The part of ``text`` that asks, without what leads it in; and whether it was asked after in
-    "do the notes say whether ...", which is answered with yes or no."""
+def _asking(text: str) -> tuple[str, str, bool]:
+    """What leads ``text`` in, the part of it that asks, and whether it was asked after in "do the
+    notes say whether ...", which is answered with yes or no."""
     parts = [part for part in _CLAUSE.split(text) if part.strip(" ?.,:;-")]
     starts = [k for k, part in enumerate(parts) if _AUXILIARY.search(_TELL_ME.sub("", part))]
-    if starts:
-        text = " ".join(parts[starts[0] :])
-    told = _TELL_ME.sub("", text)
-    return told.strip(" ,;:-"), told != text
+    lead = " ".join(parts[: starts[0]]) if starts else ""
+    asking = " ".join(parts[starts[0] :]) if starts else text
+    told = _TELL_ME.sub("", asking)
+    return lead, told.strip(" ,;:-"), told != asking
 
 
 def _yes_no(text: str, inside: bool) -> bool:
@@ -151,12 +152,18 @@ def _parts(text: str) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
 
 def _core(text: str) -> tuple[Group, ...]:
     found = [g for g in lexical.groups(text) if _tells(g) and not _YEAR.match(g.phrase)]
-    for match in _LETTERED.finditer(text.lower()):  # "vitamin K", "hepatitis B", "factor V Leiden"
+    for match in _LETTERED.finditer(text.lower()):  # "vitamin K", "factor V Leiden", "V/Q scan"
         lettered = " ".join(terms.words(match.group()))
         for k, group in enumerate(found):
-            if lettered.startswith(f"{group.phrase} "):
+            if f" {group.phrase} " in f" {lettered} " and lettered != group.phrase:
                 found[k] = Group(lettered, {lettered: 1.0})
     return tuple(found)
+
+
+def _clinical(group: Group) -> bool:
+    """A name of terms.txt, or a word that is rare in English."""
+    words = group.phrase.split()
+    return terms.known(words) or max(map(telling, words)) >= _RARE
 
 
 def _tells(group: Group) -> bool:
