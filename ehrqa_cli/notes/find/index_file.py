@@ -153,6 +153,14 @@ class IndexFile:
         rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
+    def state(self) -> str:
+        """How much is indexed, and by which model: a line is scored otherwise where it is."""
+        (counted,) = self.query(
+            "SELECT count(*), count(first_row), coalesce(sum(lines), 0), coalesce(max(note), 0)"
+            " FROM indexed"
+        )
+        return f"{':'.join(map(str, counted))} {self.meta('model') or 'words'}"
+
     def write_meta(self, values: Mapping[str, str]) -> None:
         """Write down ``values`` about the index."""
         with self.writing() as connection:
