@@ -185,5 +185,5 @@ class AnswerLog(PrivateFile):
                 # Half a surrogate pair has no UTF-8, and JSON writes it as this escape.
                 values = [v.encode("utf-8", "backslashreplace").decode() for v in row.values()]
                 connection.execute(f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", values)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise self.error("write", error) from error

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 import os
 import sqlite3
@@ -53,9 +52,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(cells)
-    return buffer.getvalue().encode("utf-8", "backslashreplace")
+    return output.csv_line(cells).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)

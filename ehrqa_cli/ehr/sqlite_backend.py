@@ -38,6 +38,8 @@ _FAULTS = frozenset(
         *(sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
     }
 )
+# What comes out of SQLite; a message with a scrambled name in it cannot be decoded.
+_SAID = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeDecodeError)
 _NO_TABLE = re.compile(r"no such table: (?:main\.)?(.+)")
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
@@ -93,7 +95,7 @@ class SqliteDatabase(Database):
         connection.text_factory = _decode
         try:
             return cls(path, connection)
-        except (sqlite3.Error, MemoryError) as error:
+        except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
             connection.close()
             raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
 
@@ -134,7 +136,7 @@ class SqliteDatabase(Database):
             started = time.monotonic()
             try:
                 columns, rows = self._fetch(sql, limits)
-            except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError) as error:
+            except _SAID as error:
                 raise self._explain(error, limits) from error
             finally:
                 self._deadline = 0.0
@@ -262,7 +264,8 @@ class SqliteDatabase(Database):
         if "bindings" in text or "SQL variables" in text or "variable number" in text:
             return Refused("the query has parameters", "write the values into it")
         missing = _NO_TABLE.match(text)
-        if (code or 0) & 0xFF in _FAULTS or (missing and missing[1] in self._schema):
+        damaged = (code or 0) & 0xFF in _FAULTS or isinstance(error, UnicodeDecodeError)
+        if damaged or (missing and missing[1] in self._schema):
             return DatabaseFault(f"cannot read the database {self.path}: {text}", _damaged(error))
         return DatabaseError(f"SQL error: {text}", "`ehrqa db info` lists tables and columns")
 

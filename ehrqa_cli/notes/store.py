@@ -126,7 +126,7 @@ class NoteStore:
         except sqlite3.OperationalError as error:
             hint = "is the disk full, or another import running?"
             raise DatabaseError(f"{self.path}: {error}", hint) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of names, scrambled too
             hint = "move it away and run `ehrqa notes import` again"
             raise DatabaseError(f"{self.path} is damaged: {error}", hint) from error
 
