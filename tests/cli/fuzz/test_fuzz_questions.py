@@ -10,6 +10,7 @@ from ehrqa_cli.cli.questions import check_text
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Status
 from ehrqa_cli.engine import open_session
+from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.store import answer_record
 
 from .odd import INPUTS, text
@@ -29,11 +30,14 @@ def test_odd_questions_on_the_command_line(cli, ehr, rote) -> None:
             assert not lines, (asked, ran.err)
 
 
-def test_odd_questions_in_a_session(ehr, rote) -> None:
+def test_odd_questions_in_a_session(ehr, rote, tmp_path) -> None:
+    lines = tmp_path / "notes.jsonl"
+    lines.write_text('{"note_id": "1", "patient_id": 101, "text": "Allergies: penicillin."}')
+    import_notes(lines, ehr)
     with open_session(ehr) as session:
         for number in range(INPUTS):
             rng = random.Random(f"session {number}")
-            asked = text(rng)
+            asked = text(rng) if rng.random() < 0.8 else f"allergies of patient {text(rng)}?"
             started = time.monotonic()
             try:
                 answer = session.ask(check_text(asked), patient_id=rng.choice((None, 101, 9)))
