@@ -88,9 +88,9 @@ def _batch(
         on_warning=diagnostics.warn,
     )
     stack.callback(answers.close)
-    target.begin(anew)
     if flags["timings"]:
         run.times = stack.enter_context(_open_timings(flags["timings"], anew))
+    target.begin(anew)
     run.advance = stack.enter_context(diagnostics.progress("rate"))
     run.total = reading.count(source) if sys.stderr.isatty() else None
     try:

@@ -9,6 +9,7 @@ process that writes it; the lock ends with that process, however it ends.
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import json
 import os
@@ -26,6 +27,7 @@ from ehrqa_cli.cli.batch_reading import STREAM, Item
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRIVATE = 0o600  # answers are about patients
 _ANEW = "--restart begins anew; or name another OUT"
 
@@ -328,14 +330,18 @@ class _Told:
     def __init__(self, path: Path, what: str, resumable: bool) -> None:
         self._path = "standard output" if path == STREAM else path
         self._what = what
-        self._hint = "free some space, then run the same command: it goes on where it was"
-        if not resumable:
-            self._hint = "name a file OUT, which can be gone on with"
+        self._resumable = resumable
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, OSError):
-            raise EhrqaError(
-                f"cannot {self._what} {self._path}: {error.strerror or error}", self._hint
-            ) from error
+            what = f"cannot {self._what} {self._path}: {error.strerror or error}"
+            raise EhrqaError(what, self._hint(error)) from error
+
+    def _hint(self, error: OSError) -> str:
+        if not self._resumable:
+            return "name a file OUT, which can be gone on with"
+        if error.errno in _NO_ROOM:
+            return "free some space, then run the same command: it goes on where it was"
+        return "check its permissions and the disk, or name another OUT"
