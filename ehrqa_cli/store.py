@@ -182,8 +182,8 @@ class AnswerLog(PrivateFile):
             names, marks = ", ".join(row), ", ".join("?" for _ in row)
             with closing(sqlite3.connect(self.path)) as connection, connection:
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} ({names})")
-                connection.execute(
-                    f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", list(row.values())
-                )
-        except (OSError, sqlite3.Error) as error:
+                # Half a surrogate pair has no UTF-8, and JSON writes it as this escape.
+                values = [v.encode("utf-8", "backslashreplace").decode() for v in row.values()]
+                connection.execute(f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", values)
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise self.error("write", error) from error

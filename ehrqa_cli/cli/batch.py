@@ -67,7 +67,7 @@ def _batch(
 ) -> int:
     from ehrqa_cli.cli.batch_rows import Target
     from ehrqa_cli.cli.batch_run import Run, settings_of
-    from ehrqa_cli.engine.many import CHUNK, ask_chunks
+    from ehrqa_cli.engine.many import ask_chunks, chunk_of
 
     file = stack.enter_context(reading.opened(source))
     items = reading.items(file, source, flags["format"], options.patient)
@@ -75,33 +75,38 @@ def _batch(
     session.reopen = options.session
     target = Target(path, flags["to_csv"], settings_of(options, session, flags["to_csv"]))
     stack.callback(target.close)
+    target.own()
     run = Run(items, target)
     stack.callback(run.seen.close)
     anew = not _go_on(run, flags)
     # One model for images uses all processors by itself.
     vision = session.graphs is not None and options.scene_graphs is None
     answers = ask_chunks(
-        run.chunks(CHUNK),
+        run.chunks(chunk_of(session)),
         session,
         workers=flags["workers"] or (1 if vision else None),
         on_warning=diagnostics.warn,
     )
     stack.callback(answers.close)
-    target.begin(anew)
     if flags["timings"]:
         run.times = stack.enter_context(_open_timings(flags["timings"], anew))
+    target.begin(anew)
     run.advance = stack.enter_context(diagnostics.progress("rate"))
     run.total = reading.count(source) if sys.stderr.isatty() else None
     try:
         for answer in answers:
             run.take(answer)
     except KeyboardInterrupt:
-        target.mark()
         if target.rows and path != STREAM:
             diagnostics.note(f"{target.rows:,} rows are in {path}; the same command goes on")
         raise
     target.finish()
     diagnostics.note(run.tally.summary(target.rows))
+    if target.held and path != STREAM:
+        diagnostics.warn(
+            "the database could not be read: put it in order, and the same command asks again "
+            "from the first row that failed by it"
+        )
     return 1 if run.tally.counts["failed"] else 0
 
 
@@ -147,8 +152,11 @@ def _check_files(source: Path, target: Path, flags: dict[str, Any]) -> None:
 
 
 def _open_timings(path: Path, anew: bool) -> TextIO:
+    from ehrqa_cli.cli.batch_rows import open_private
+
     try:
-        return path.open("w" if anew else "a", encoding="utf-8")
+        file: TextIO = open_private(path, "w" if anew else "a", encoding="utf-8")
+        return file
     except OSError as error:
         hint = "name another file with --timings"
         raise UsageError(f"cannot write {path}: {error.strerror}", hint) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ehrqa_cli.cli import questions
+from ehrqa_cli.cli import output, questions
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question
 
@@ -207,12 +207,22 @@ def _of_json(lines: _Lines, patient: int | None) -> Iterator[Item]:
 def _item(number: int, data: dict[str, Any], patient: int | None) -> Item:
     text = data.get("question")
     shown = text[: questions.GIVEN_TEXT] if isinstance(text, str) else ""
+    given = None
     try:
-        question = questions.from_record(data, patient)
+        given = _id_of(data)
+        question = questions.from_record({**data, "id": given}, patient)
     except UsageError as error:
         told = UsageError(f"line {number}: {error.message}", error.hint)
-        return Item(number, data.get("id"), shown, None, told)
-    return Item(number, data.get("id"), shown, question)
+        return Item(number, given, shown, None, told)
+    return Item(number, given, shown, question)
+
+
+def _id_of(data: dict[str, Any]) -> Any:
+    """The id as its row will hold it (JSON has no NaN), so that the row can be told by it."""
+    try:
+        return json.loads(output.to_json(data.get("id")))
+    except RecursionError:
+        raise UsageError("the 'id' is nested too deeply", "give a text or a number") from None
 
 
 def _of_csv(lines: _Lines, patient: int | None) -> Iterator[Item]:

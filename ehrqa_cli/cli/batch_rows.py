@@ -1,15 +1,16 @@
 """The rows of a batch: written as they come, found again for the same question, gone on with.
 
-Beside OUT lies ``OUT.part`` while it is unfinished: what the run was made with, then after some
-rows how many there are, how many bytes they take, and a hash of the questions that they answer.
-Killed at any point, OUT is cut to the last line of it and goes on; what was lost is asked again.
+Beside OUT lies ``OUT.part`` while it is unfinished: what the run was made with, then after each
+row how many there are, how many bytes they take, and a hash of the questions that they answer.
+Killed at any point, OUT is cut to the last line of it and goes on. OUT itself is locked by the
+process that writes it; the lock ends with that process, however it ends.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
-import io
 import json
 import os
 import sqlite3
@@ -26,8 +27,9 @@ from ehrqa_cli.cli.batch_reading import STREAM, Item
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PRIVATE = 0o600  # answers are about patients
 _ANEW = "--restart begins anew; or name another OUT"
-_EVERY = 16  # rows between two lines of OUT.part
 
 
 def row_text(record: dict[str, Any], as_csv: bool) -> bytes:
@@ -52,9 +54,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(cells)
-    return buffer.getvalue().encode("utf-8", "backslashreplace")
+    return output.csv_line(cells).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ class Row:
 
     def answers(self, item: Item, as_csv: bool) -> bool:
         """Has it the id of this question?"""
-        return bool(self.id == (_cell(item.id) if as_csv else item.id))
+        if not as_csv:
+            return bool(self.id == item.id)
+        return bool(self.id == _cell(item.id).encode("utf-8", "backslashreplace").decode())
 
     def answer_to(self, item: Item, as_csv: bool) -> bytes:
         """The same answer for another question of the same words."""
@@ -151,6 +153,30 @@ def told_of(digest: Any, item: Item) -> None:
     digest.update(f"{item.id!r}\n{item.text}\n{question}\n".encode("utf-8", "backslashreplace"))
 
 
+def open_private(path: Path, mode: str, **more: Any) -> Any:
+    """Open a file; a new one is for its owner alone. Raises OSError."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, _PRIVATE), **more)
+
+
+def _write(file: Any, raw: bytes) -> None:
+    left = memoryview(raw)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _last_mark(marks: BinaryIO, size: int) -> list[Any]:
+    """The last that is whole and within an OUT of ``size`` bytes."""
+    best = [0, 0, ""]
+    for line in marks:
+        try:
+            rows, place, digest = json.loads(line)
+            if rows >= 0 and 0 <= place <= size and isinstance(digest, str):
+                best = [rows, place, digest]
+        except (ValueError, TypeError):
+            continue  # cut short, or what a computer that lost its power left
+    return best
+
+
 class Target:
     """OUT: a file that can be gone on with, or a stream. Every fault is an EhrqaError."""
 
@@ -162,10 +188,27 @@ class Target:
         self._settings = settings
         self._regular = path != STREAM and (path.is_file() or not path.exists())
         self._part = path.with_name(path.name + ".part")
+        self.held = False
+        self._lock: Any = None
         self._file: Any = None
         self._marks: Any = None
         self._read: Any = None
         self._at = 0
+
+    def own(self) -> None:
+        """Keep every other batch from OUT until this one is closed. Raises UsageError."""
+        from ehrqa_cli import store
+
+        if not self._regular:
+            return
+        with self._told("write"):
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, _PRIVATE)
+            self._lock = os.fdopen(handle, "rb")
+        if not store.own(self._lock):
+            raise UsageError(
+                f"another batch is writing {self.path}",
+                "wait until it has ended, or name another OUT",
+            )
 
     def unfinished(self) -> list[Any] | None:
         """[rows, bytes, hash] of what OUT has of this very run; None for nothing to go on with.
@@ -175,9 +218,12 @@ class Target:
         if not self._regular or not self._part.is_file():
             return None
         try:
-            header, *marks = self._part.read_bytes().split(b"\n")[:-1]
-            made = json.loads(header)["settings"]
-            size = self.path.stat().st_size if self.path.exists() else 0
+            with self._part.open("rb") as file:
+                header = file.readline()
+                if not header.endswith(b"\n"):
+                    return None  # a full disk cut it short, and OUT was not begun
+                made = json.loads(header)["settings"]
+                best = _last_mark(file, self.path.stat().st_size)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"cannot go on with {self.path}: {error}", _ANEW) from error
         if made != self._settings:
@@ -187,12 +233,6 @@ class Target:
                 f"{self.path} was begun with other settings (different {', '.join(changed)})",
                 _ANEW,
             )
-        best = [0, 0, ""]
-        for mark in marks:
-            with suppress(ValueError):
-                found = json.loads(mark)
-                if found[1] <= size:
-                    best = found
         return best
 
     def is_answers(self) -> bool:
@@ -217,44 +257,47 @@ class Target:
                 self._file = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115
                 self._read = open(self._file.name, "rb")  # noqa: SIM115
             else:
-                if self._regular and anew:
-                    # First: an OUT without it would pass for a finished one.
-                    header = json.dumps({"settings": self._settings}) + "\n"
-                    self._part.write_text(header, encoding="utf-8")
-                mode = "wb" if anew else "ab"
-                self._file = self.path.open(mode, buffering=0)
+                if self._regular:
+                    self._begin_part(anew)
+                self._file = self.path.open("wb" if anew else "ab", buffering=0)
                 if self._regular:
                     self._read = self.path.open("rb")
-                    self._marks = self._part.open("ab", buffering=0)
             self._at = 0 if anew or not self._regular else self.path.stat().st_size
         if self.as_csv and self._at == 0:
             self._put(_csv_line(fields()))
 
-    def add(self, raw: bytes, item: Item) -> int:
-        """Write one row; where it begins."""
+    def _begin_part(self, anew: bool) -> None:
+        """Before OUT is written: an OUT without it would pass for a finished one."""
+        self._marks = open_private(self._part, "wb" if anew else "ab", buffering=0)
+        if anew:
+            _write(self._marks, json.dumps({"settings": self._settings}).encode())
+        _write(self._marks, b"\n")  # also after a mark that was cut short
+
+    def add(self, raw: bytes, item: Item, again: bool = False) -> int:
+        """Write one row; where it begins. ``again``: from this row on the same command shall ask
+        again, though OUT is written to its end."""
         place = self._at
         self._put(raw)
         self.rows += 1
+        self.held = self.held or again
         told_of(self.digest, item)
-        if self.rows % _EVERY == 0:
-            self.mark()
+        if not self.held:
+            self._mark()
         return place
 
     def _put(self, raw: bytes) -> None:
         with self._told("write"):
             if self.path == STREAM:
                 output.write(raw.decode())
-            left = memoryview(raw)
-            while left:
-                left = left[self._file.write(left) :]
+            _write(self._file, raw)
         self._at += len(raw)
 
-    def mark(self) -> None:
+    def _mark(self) -> None:
         """Note how far OUT is."""
         if self._marks is not None:
             told = json.dumps([self.rows, self._at, self.digest.hexdigest()])
             with self._told("write"):
-                self._marks.write(told.encode() + b"\n")
+                _write(self._marks, told.encode() + b"\n")
 
     def row_at(self, place: int) -> Row | None:
         """A row written before; None where OUT cannot be read again."""
@@ -266,14 +309,13 @@ class Target:
 
     def finish(self) -> None:
         """OUT is whole."""
-        self.close()
-        if self._regular:
+        if self._regular and not self.held:
             with self._told("write"):
                 self._part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the files; what they have is kept."""
-        for file in (self._file, self._marks, self._read):
+        for file in (self._file, self._marks, self._read, self._lock):
             if file is not None:
                 with suppress(OSError):
                     file.close()
@@ -288,14 +330,18 @@ class _Told:
     def __init__(self, path: Path, what: str, resumable: bool) -> None:
         self._path = "standard output" if path == STREAM else path
         self._what = what
-        self._hint = "free some space, then run the same command: it goes on where it was"
-        if not resumable:
-            self._hint = "name a file OUT, which can be gone on with"
+        self._resumable = resumable
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, OSError):
-            raise EhrqaError(
-                f"cannot {self._what} {self._path}: {error.strerror or error}", self._hint
-            ) from error
+            what = f"cannot {self._what} {self._path}: {error.strerror or error}"
+            raise EhrqaError(what, self._hint(error)) from error
+
+    def _hint(self, error: OSError) -> str:
+        if not self._resumable:
+            return "name a file OUT, which can be gone on with"
+        if error.errno in _NO_ROOM:
+            return "free some space, then run the same command: it goes on where it was"
+        return "check its permissions and the disk, or name another OUT"

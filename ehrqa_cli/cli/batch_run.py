@@ -159,13 +159,20 @@ class Run:
         item = entry.item
         record = {**answer_record(answer), "id": item.id, "question": item.text}
         raw = row_text(record, self.target.as_csv)
-        place = self._put(entry, raw, answer.status.value, answer.timings)
+        place = self._put(entry, raw, answer.status.value, answer.timings, answer.again)
         if entry.key is not None:
             self.seen.put(entry.key, place)
 
-    def _put(self, entry: _Entry, raw: bytes, status: str, seconds: dict[str, float]) -> int:
+    def _put(
+        self,
+        entry: _Entry,
+        raw: bytes,
+        status: str,
+        seconds: dict[str, float],
+        again: bool = False,
+    ) -> int:
         interrupt.check()
-        place = self.target.add(raw, entry.item)
+        place = self.target.add(raw, entry.item, again)
         self.tally.add(status)
         if self.times is not None:
             self.times.write(output.to_json({"id": entry.item.id, **seconds}) + "\n")
@@ -183,11 +190,10 @@ def _failed(error: UsageError) -> Answer:
 def settings_of(options: AnswerOptions, session: Session, as_csv: bool) -> dict[str, Any]:
     """What the answers depend on beside the questions, as plain values. Raises DatabaseError."""
     from ehrqa_cli.engine import calibrated
+    from ehrqa_cli.engine.sources import sources_of
 
-    if session.only_notes:
-        database = session.notes.fingerprint() if session.notes else ""
-    else:
-        database = session.database.fingerprint()
+    database = None if session.only_notes else session.database.fingerprint()
+    sources = sources_of(session)
     thresholds = options.thresholds or calibrated.path_for(options.db)
     return {
         "database": database,
@@ -198,7 +204,8 @@ def settings_of(options: AnswerOptions, session: Session, as_csv: bool) -> dict[
         "mode": options.mode,
         "goal": options.goal,
         "thresholds": _hash(thresholds),
-        "images": [str(x) for x in (options.scene_graphs, options.images, options.vision) if x],
+        "notes": sources.get("notes"),
+        "images": sources.get("images"),
         "reader": options.reader,
         "format": "csv" if as_csv else "jsonl",
     }

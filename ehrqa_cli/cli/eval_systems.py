@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ehrqa_cli.cli.eval_report import together
-from ehrqa_cli.cli.options import FILE, read_graphs
+from ehrqa_cli.cli.options import FILE, image_folders, read_graphs
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def open_measured(db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str
         graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
     opener = partial(_open, db, named, as_of, name, labels)
     if graphs is not None:  # one model for images uses all processors by itself
-        return opener(graphs)
+        session = opener(graphs)
+        session.image_folders = image_folders(db, flags["images"])
+        return session
     session = opener()
     session.reopen = opener
     return session

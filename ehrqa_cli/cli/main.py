@@ -117,6 +117,12 @@ def _unexpected(error: Exception) -> int:
 
         diagnostics.write(traceback.format_exc())
         return 1
+    if isinstance(error, OSError) and error.filename:
+        diagnostics.error(
+            f"cannot use {error.filename}: {error.strerror}",
+            "check the path, its permissions and the room on the disk",
+        )
+        return 1
     kind = type(error).__name__
     first = (str(error).strip().splitlines() or [""])[0]
     diagnostics.error(

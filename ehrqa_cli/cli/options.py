@@ -247,7 +247,7 @@ class AnswerOptions:
         """Open the session these options ask for; use it as a context manager."""
         from ehrqa_cli.engine import open_session
 
-        return open_session(
+        session = open_session(
             self.db,
             model=self.model,
             as_of=self.as_of,
@@ -261,6 +261,9 @@ class AnswerOptions:
                 self.scene_graphs, db=self.db, images=self.images, vision=self.vision
             ),
         )
+        if self.scene_graphs is None:
+            session.image_folders = image_folders(self.db, self.images)
+        return session
 
 
 def answer_options(command: Command) -> Command:

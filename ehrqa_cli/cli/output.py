@@ -91,14 +91,18 @@ def json_line(value: Any) -> None:
 
 def csv_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """RFC 4180 CSV with a header; NULL is an empty field."""
+    write("".join(map(csv_line, (columns, *rows))))
+
+
+def csv_line(cells: Sequence[Any]) -> str:
+    """One row of CSV with a newline at its end."""
     import csv
     import io
 
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write(buffer.getvalue())
+    # Of the two characters that end lines, Python's module quotes only those of its own line end.
+    csv.writer(buffer, lineterminator="\r\n").writerow(cells)
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
 def table(

@@ -14,6 +14,8 @@ from ehrqa_cli.contracts.types import Question
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.asked import Asked
 
+_DIGITS = 18  # of a number of a patient or a study: what every database can hold
+_SHOWN = 60  # characters of a wrong value
 GIVEN_TEXT = 2000  # characters of a question that failed, in its row
 
 
@@ -192,8 +194,10 @@ def _integer(data: Mapping[str, Any], name: str) -> int | None:
     value = data.get(name)
     if value is None or value == "":
         return None
-    if isinstance(value, str) and value.strip().isdecimal():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < _DIGITS:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**_DIGITS:
         return value
-    raise UsageError(f"'{name}' must be a whole number, not {value!r}", f"mend '{name}'")
+    shown = repr(value) if not isinstance(value, int) else "one of so many digits"
+    told = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    raise UsageError(f"'{name}' must be a whole number, not {told}", f"mend '{name}'")

@@ -79,6 +79,9 @@ def read(path: Path) -> Document | None:
         what, line = _place(str(error), text)
         hint = "mend the line; texts and paths stand in quotes"
         raise UsageError(f"{path}:{line}: not valid TOML: {what}", hint) from error
+    except ValueError as error:  # Python reads no number of more than 4,300 digits
+        hint = "mend or remove the file"
+        raise UsageError(f"{path} holds a number that is too long", hint) from error
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply", "mend or remove the file") from None
 

@@ -7,6 +7,7 @@ EhrqaError
 │   ├── Refused           the guard refuses a statement
 │   ├── LimitExceeded     a limit of time, rows or length ended it
 │   └── Cancelled         the user ended it
+├── DatabaseFault         exit 1: the EHR's file is damaged, gone or locked, whatever is asked
 ├── FormError             exit 1: a logical form that cannot be parsed or compiled
 ├── ModelError            exit 1: a model file is missing, corrupt or crashes
 ├── ImageError            exit 1: an image is missing, unreadable, unsupported or too large
@@ -56,6 +57,13 @@ class LimitExceeded(DatabaseError):
 
 class Cancelled(DatabaseError):
     """The user ended the query."""
+
+
+class DatabaseFault(EhrqaError):
+    """The EHR's file is damaged, gone or locked: it says nothing against the query.
+
+    No DatabaseError, so that nobody who is prepared for a wrong query takes it for one.
+    """
 
 
 class FormError(EhrqaError):

@@ -154,5 +154,7 @@ class Answer:
     evidence: tuple[dict[str, Any], ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     error: dict[str, str] | None = None
+    # Failed by what can be mended outside, as a damaged file: worth asking again.
+    again: bool = False
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)

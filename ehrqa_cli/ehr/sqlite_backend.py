@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
+from ehrqa_cli.contracts.errors import (
+    Cancelled,
+    DatabaseError,
+    DatabaseFault,
+    EhrqaError,
+    LimitExceeded,
+    Refused,
+)
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
@@ -23,6 +30,17 @@ _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _TOO_MUCH = re.compile(
     "too (large|many (terms|columns|references)|complex)|stack overflow|too deep", re.I
 )
+# The file is damaged, gone, locked, or SQLite has no room to work in: no fault of the query.
+_FAULTS = frozenset(
+    {
+        *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR),
+        *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        *(sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
+    }
+)
+# What comes out of SQLite; a message with a scrambled name in it cannot be decoded.
+_SAID = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeDecodeError)
+_NO_TABLE = re.compile(r"no such table: (?:main\.)?(.+)")
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
 
@@ -77,7 +95,7 @@ class SqliteDatabase(Database):
         connection.text_factory = _decode
         try:
             return cls(path, connection)
-        except (sqlite3.Error, MemoryError) as error:
+        except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
             connection.close()
             raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
 
@@ -104,7 +122,8 @@ class SqliteDatabase(Database):
     def execute(self, sql: str, limits: Limits | None = None) -> Result:
         """Run one SELECT within ``limits`` (one text or row and the statement: ``length`` bytes).
 
-        Raises Refused, LimitExceeded, Cancelled, or DatabaseError for SQL that is wrong.
+        Raises Refused, LimitExceeded, Cancelled, DatabaseError for SQL that is wrong, or
+        DatabaseFault for a file that is damaged or gone.
         """
         limits = limits or Limits()
         if len(sql) > limits.length:
@@ -117,7 +136,7 @@ class SqliteDatabase(Database):
             started = time.monotonic()
             try:
                 columns, rows = self._fetch(sql, limits)
-            except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError) as error:
+            except _SAID as error:
                 raise self._explain(error, limits) from error
             finally:
                 self._deadline = 0.0
@@ -209,7 +228,7 @@ class SqliteDatabase(Database):
         finally:
             cursor.close()
 
-    def _explain(self, error: BaseException, limits: Limits) -> DatabaseError:
+    def _explain(self, error: BaseException, limits: Limits) -> EhrqaError:
         code = getattr(error, "sqlite_errorcode", None)
         if self._cancelled:
             return Cancelled("the query was cancelled", "run it again when you like")
@@ -244,8 +263,10 @@ class SqliteDatabase(Database):
             return Refused("several statements", "send one SELECT at a time")
         if "bindings" in text or "SQL variables" in text or "variable number" in text:
             return Refused("the query has parameters", "write the values into it")
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR):
-            return DatabaseError(f"cannot read {self.path}: {text}", _damaged(error))
+        missing = _NO_TABLE.match(text)
+        damaged = (code or 0) & 0xFF in _FAULTS or isinstance(error, UnicodeDecodeError)
+        if damaged or (missing and missing[1] in self._schema):
+            return DatabaseFault(f"cannot read the database {self.path}: {text}", _damaged(error))
         return DatabaseError(f"SQL error: {text}", "`ehrqa db info` lists tables and columns")
 
     def _last_rows(self) -> list[tuple[str, Scalar]]:
@@ -313,7 +334,9 @@ def _scalar(value: object) -> Scalar:
 def _damaged(error: BaseException) -> str:
     if "lock" in str(error):
         return "another program is writing to it; try again later"
-    return "the file may be damaged; import the data again"
+    if "full" in str(error):
+        return "free some space for temporary files, and try again"
+    return "the file may be damaged; put a copy in its place, or import the data again"
 
 
 def _read_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:

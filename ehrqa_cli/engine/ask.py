@@ -7,9 +7,16 @@ those of a query are in `query_path`, those of notes in `note_path`.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 
-from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, UsageError
+from ehrqa_cli.contracts.errors import (
+    Cancelled,
+    DatabaseError,
+    DatabaseFault,
+    EhrqaError,
+    UsageError,
+)
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope
 from ehrqa_cli.engine import note_path
 from ehrqa_cli.engine.confidence import Reason
@@ -65,13 +72,13 @@ def begin(question: Question, session: Session, on_event: OnEvent | None = None)
     return draft
 
 
-def advance(draft: Draft, before: Step | None = None) -> None:
-    """Take the steps that are left, or only those before ``before`` (to take it for many at once).
+def advance(draft: Draft, only: Collection[Step] | None = None) -> None:
+    """Take the steps that are left, or until there is one that is not among ``only``.
 
     A fault ends the draft and is kept in it. Raises UsageError and Cancelled.
     """
     try:
-        while draft.steps and draft.steps[0] is not before:
+        while draft.steps and (only is None or draft.steps[0] in only):
             reason = _timed(draft.steps.pop(0), draft)
             if reason is None:
                 continue
@@ -146,7 +153,8 @@ def compare_sources(draft: Draft) -> Reason | None:
         notes=note_facts(desk),
     )
     if found.error is not None:
-        raise DatabaseError(found.error["message"], found.error["hint"])
+        kind = DatabaseFault if any(asked.again for asked in found.table) else DatabaseError
+        raise kind(found.error["message"], found.error["hint"])
     draft.compared, draft.evidence, draft.text = found, found.evidence, found.text
     return found.reason
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.errors import DatabaseFault, EhrqaError
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import (
     Answer,
@@ -197,6 +197,7 @@ def failed(draft: Draft, error: EhrqaError) -> Answer:
         Status.FAILED,
         text=f"Failed: {error.message}.",
         error={"message": error.message, "hint": error.hint},
+        again=isinstance(error, DatabaseFault),
         **_common(draft),
     )
 

@@ -8,21 +8,25 @@ questions beside it.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
+from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Query, Question, Status
-from ehrqa_cli.engine.ask import advance, begin, end
+from ehrqa_cli.engine.ask import advance, begin, choose, end
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, Step
-from ehrqa_cli.engine.query_path import take_written, write
+from ehrqa_cli.engine.query_path import link, take_written, write
 from ehrqa_cli.engine.session import Session
 
 CHUNK = 64  # questions taken together, and by one worker at a time
 # Fewer are answered sooner here than by processes that must first open everything themselves.
 ENOUGH = 2 * CHUNK
+# Steps that cost little and lead to what is written together; what follows may take a minute.
+_TO_WRITING = (choose, link)
 
 OnWarning = Callable[[str], None]
 Result = TypeVar("Result", Draft, Answer)
@@ -43,7 +47,7 @@ def ask_many(
     process alone. The answers are the same. Raises Cancelled after ``session.cancel()``, and what
     opening the session raises.
     """
-    chunks = _chunks(iter(questions))
+    chunks = _chunks(iter(questions), chunk_of(session))
     return ask_chunks(chunks, session, workers=workers, on_warning=on_warning)
 
 
@@ -54,11 +58,12 @@ def ask_chunks(
     workers: int | None = None,
     on_warning: OnWarning | None = None,
 ) -> Generator[Answer, None, None]:
-    """As `ask_many`, for one who cuts the chunks: at most CHUNK questions each."""
+    """As `ask_many`, for one who cuts the chunks: at most `chunk_of` the session questions each."""
     warn = on_warning or (lambda _: None)
     rest = iter(chunks)
     first = list(islice(rest, ENOUGH // CHUNK))
-    pool = session.workers(workers) if sum(map(len, first)) >= ENOUGH else None
+    enough = 2 if session.large else ENOUGH
+    pool = session.workers(workers) if sum(map(len, first)) >= enough else None
     whole = chain(first, rest)
     try:
         if pool is not None:
@@ -71,20 +76,27 @@ def ask_chunks(
         session.resume()
 
 
-def _chunks(questions: Iterator[Question]) -> Iterator[list[Question]]:
-    while chunk := list(islice(questions, CHUNK)):
+def chunk_of(session: Session) -> int:
+    """How many questions are taken together. With a large model each takes long, and a chunk that
+    another process is killed in is lost."""
+    return 1 if session.large else CHUNK
+
+
+def _chunks(questions: Iterator[Question], size: int) -> Iterator[list[Question]]:
+    while chunk := list(islice(questions, size)):
         yield chunk
 
 
-def ask_chunk(questions: list[Question], session: Session, warn: OnWarning) -> list[Answer]:
-    """The answers to a few questions, which are written together. Raises Cancelled."""
-    drafts = [_begun(question, session, warn) for question in questions]
-    found = [_guarded(d, _to_writing) for d in drafts]
-    # Where the notes were asked first and knew nothing, there may be something to write later.
-    while waiting := [d for d in found if isinstance(d, Draft) and _writes(d)]:
+def ask_chunk(questions: list[Question], session: Session, warn: OnWarning) -> Iterator[Answer]:
+    """The answers to a few questions, which are written together; each is given as soon as it is
+    made. Raises Cancelled."""
+    begun = [_begun(question, session, warn) for question in questions]
+    found = deque(_guarded(d, _to_writing) for d in begun)
+    waiting = [d for d in found if isinstance(d, Draft) and _writes(d)]
+    if len(waiting) > 1 and _writes_together(session):
         _write_together(waiting, session)
-        found = [_guarded(d, _to_writing) for d in found]
-    return [_ended(d) for d in found]
+    while found:
+        yield _guarded(_guarded(found.popleft(), _to_end), end)
 
 
 def _begun(question: Question, session: Session, warn: OnWarning) -> Draft | Answer:
@@ -99,8 +111,18 @@ def _begun(question: Question, session: Session, warn: OnWarning) -> Draft | Ans
 
 
 def _to_writing(draft: Draft) -> Draft:
-    advance(draft, before=write)
+    advance(draft, _TO_WRITING)
     return draft
+
+
+def _to_end(draft: Draft) -> Draft:
+    advance(draft)
+    return draft
+
+
+def _writes_together(session: Session) -> bool:
+    """Does its model gain by it? One that writes for each in turn would only delay the first."""
+    return type(session.model).generate_many is not Text2Sql.generate_many
 
 
 def _writes(draft: Draft) -> bool:
@@ -117,10 +139,6 @@ def _guarded(draft: Draft | Answer, go: Callable[[Draft], Result]) -> Result | A
         raise
     except Exception as error:
         return fault(draft.question, error)
-
-
-def _ended(draft: Draft | Answer) -> Answer:
-    return _guarded(draft, end)
 
 
 def _write_together(drafts: list[Draft], session: Session) -> None:

@@ -65,6 +65,8 @@ class Session:
         self.cancelled = threading.Event()
         # Opens the same session in another process; None where that cannot be.
         self.reopen: Callable[[], Session] | None = None
+        # Where ``graphs`` finds its images, for who wants to know whether they changed.
+        self.image_folders: tuple[Path, ...] = ()
         self._pool: Pool | None = None
         self.thresholds_from = "the caller"
         self._as_of = as_of
@@ -296,13 +298,18 @@ class Session:
         given = (Question(q) if isinstance(q, str) else q for q in questions)
         return ask_many(given, self, workers=workers, on_warning=on_warning)
 
+    @property
+    def large(self) -> bool:
+        """Is there a large model, which takes long for a question and much memory?"""
+        return self.mode is Mode.CAREFUL or self.reader != "embedded"
+
     def workers(self, wanted: int | None) -> Pool | None:
         """Processes that answer beside this one, kept until ``close``; None where one is enough
         or this session cannot be opened in another process."""
         from ehrqa_cli.engine.workers import Pool, how_many, packed
 
-        large = self.mode is Mode.CAREFUL or self.reader != "embedded"
-        count = 1 if wanted is None and large else how_many(wanted)  # a large model fits in once
+        # A large model fits in once.
+        count = 1 if wanted is None and self.large else how_many(wanted)
         opener = packed(self.reopen) if count > 1 else None
         if opener is None:
             return None

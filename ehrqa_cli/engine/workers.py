@@ -15,10 +15,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.session import Session
 
 Opener = Callable[[], "Session"]
-Found = tuple[list[Answer], list[str]]  # the answers to a chunk, and warnings
+Found = tuple[Answer, list[str]]  # an answer, and warnings on the way to it
 
 MOST = 8  # each has the models and the values of the database in memory
 _LOOK = 0.05  # seconds between two looks at whether it was cancelled
@@ -78,8 +78,8 @@ class Worker:
         self._opened = False
         self._send(opener)
 
-    def ask(self, chunk: list[Question]) -> Found:
-        """The answers to ``chunk``. Raises Gone."""
+    def ask(self, chunk: list[Question]) -> Iterator[Found]:
+        """The answers to ``chunk``, each as soon as it is made. Raises Gone."""
         if not self._opened:
             wrong = self._receive()
             if wrong is not None:
@@ -87,8 +87,9 @@ class Worker:
                 raise kind(message, hint)
             self._opened = True
         self._send(pickle.dumps(chunk))
-        found: Found = self._receive()
-        return found
+        for _ in chunk:
+            found: Found = self._receive()
+            yield found
 
     def _send(self, data: bytes) -> None:
         try:
@@ -115,6 +116,15 @@ class Worker:
         return code
 
 
+@dataclass
+class _Chunk:
+    """Questions under way to a worker; what became of each comes into ``found``, or the fault that
+    ended them all."""
+
+    questions: list[Question]
+    found: SimpleQueue[Found | BaseException] = field(default_factory=SimpleQueue)
+
+
 class Pool:
     """``count`` workers, started when there is something to do."""
 
@@ -134,15 +144,17 @@ class Pool:
         warn: Callable[[str], None],
         cancelled: threading.Event,
     ) -> Iterator[Answer]:
-        """The answers to all chunks in their order; about two chunks a worker are read ahead.
+        """The answers to all chunks in their order, each as soon as it and those before it are
+        made; about two chunks a worker are read ahead.
 
         Raises Cancelled, and what opening the session raises.
         """
-        waiting: deque[Future[Found]] = deque()
+        waiting: deque[_Chunk] = deque()
         executor = ThreadPoolExecutor(self.count)
         try:
-            for chunk in chunks:
-                waiting.append(executor.submit(self._ask, chunk))
+            for questions in chunks:
+                waiting.append(_Chunk(questions))
+                executor.submit(self._ask, waiting[-1])
                 if len(waiting) >= 2 * self.count:
                     yield from _next(waiting, warn, cancelled)
             while waiting:
@@ -152,27 +164,30 @@ class Pool:
                 self.close()
             executor.shutdown(cancel_futures=True)
 
-    def _ask(self, chunk: list[Question]) -> Found:
-        if not chunk:
-            return [], []
+    def _ask(self, chunk: _Chunk) -> None:
+        if not chunk.questions:
+            return
         worker = self._idle.get()
+        left = deque(chunk.questions)
         try:
             try:
                 worker = worker or self._start()
-                return worker.ask(chunk)
+                for found in worker.ask(chunk.questions):
+                    left.popleft()
+                    chunk.found.put(found)
+                return
             except Gone:
                 worker = self._replaced(worker)
-            found: Found = ([], [])
-            for question in chunk:
+            for question in left:
                 try:
-                    answers, warnings = worker.ask([question])
+                    (found,) = worker.ask([question])
                 except Gone:
                     code = worker.close()
                     worker = self._replaced(worker)
-                    answers, warnings = [_ended(question, code)], []
-                found[0].extend(answers)
-                found[1].extend(warnings)
-            return found
+                    found = _ended(question, code), []
+                chunk.found.put(found)
+        except BaseException as error:  # the one who waits for the answers is told
+            chunk.found.put(error)
         finally:
             self._idle.put(worker)
 
@@ -191,7 +206,7 @@ class Pool:
             self._all.discard(worker)
         new = self._start()
         try:
-            new.ask([])
+            list(new.ask([]))
         except Gone:
             raise ModelError(
                 f"a worker process ended by itself (exit code {new.close()})",
@@ -208,19 +223,24 @@ class Pool:
 
 
 def _next(
-    waiting: deque[Future[Found]], warn: Callable[[str], None], cancelled: threading.Event
-) -> list[Answer]:
-    while True:
+    waiting: deque[_Chunk], warn: Callable[[str], None], cancelled: threading.Event
+) -> Iterator[Answer]:
+    left = len(waiting[0].questions)
+    while left:
         if cancelled.is_set():
             raise Cancelled("cancelled", "")
         try:
-            answers, warnings = waiting[0].result(_LOOK)
-        except NotYet:
+            found = waiting[0].found.get(timeout=_LOOK)
+        except Empty:
             continue
-        waiting.popleft()
+        if isinstance(found, BaseException):
+            raise found
+        answer, warnings = found
         for warning in warnings:
             warn(warning)
-        return answers
+        left -= 1
+        yield answer
+    waiting.popleft()
 
 
 def _ended(question: Question, code: int) -> Answer:
@@ -259,7 +279,9 @@ def serve() -> None:
         except EOFError:
             return
         warnings: list[str] = []
-        _reply(out, (ask_chunk(chunk, session, warnings.append), warnings))
+        for answer in ask_chunk(chunk, session, warnings.append):
+            _reply(out, (answer, warnings))
+            warnings.clear()
 
 
 def _reply(out: IO[bytes], value: object) -> None:

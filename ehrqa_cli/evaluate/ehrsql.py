@@ -15,6 +15,7 @@ from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.sources import sources_of
 from ehrqa_cli.evaluate.execution import SCORING, Judge, official_text, open_judge
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash, hash_file, write_whole
@@ -121,6 +122,7 @@ class EhrSqlRun:
                 lambda todo: (judge.of_sql(item, item.gold if gold else None) for item in todo)
             ), {"system": self.system}
         made = {**session.model.provenance(), "thresholds": _digest(session.thresholds)}
+        made |= sources_of(session)
         if self.mode is not Mode.NORMAL:
             made["mode"] = self.mode.value
         return (lambda todo: self._answers(todo, session, judge)), made

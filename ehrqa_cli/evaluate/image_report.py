@@ -11,6 +11,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.engine import Session
+from ehrqa_cli.engine.sources import sources_of
 from ehrqa_cli.evaluate.abstention.tables import Table
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import run_hash
@@ -80,7 +81,7 @@ def session_header(session: Session) -> dict[str, Any]:
     if session.second is not None:
         made["second"] = dict(session.second.provenance())
     made["thresholds"] = run_hash(session.active_thresholds.as_dict())
-    return made
+    return {**made, **sources_of(session)}
 
 
 def _told(value: Any) -> str:

@@ -126,14 +126,17 @@ class NoteStore:
         except sqlite3.OperationalError as error:
             hint = "is the disk full, or another import running?"
             raise DatabaseError(f"{self.path}: {error}", hint) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of names, scrambled too
             hint = "move it away and run `ehrqa notes import` again"
             raise DatabaseError(f"{self.path} is damaged: {error}", hint) from error
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one statement."""
+        """All rows of one statement; none where a value is a number no row can hold."""
         with self.faults():
-            return self.connection.execute(sql, values).fetchall()
+            try:
+                return self.connection.execute(sql, values).fetchall()
+            except OverflowError:
+                return []
 
     def meta(self, key: str) -> str | None:
         """What is written down about the store under ``key``."""

@@ -53,11 +53,12 @@ class RoteModel(Text2Sql):
             raise self.broken
         if "how many patients" in question.text:
             return [Query(None, "count_patients person", scores={"max_entropy": 0.01})]
-        if "last" in question.text and len(question.links) == 2:
-            lab, patient = (
-                1 + next(i for i, link in enumerate(question.links) if kind in link.types)
-                for kind in ("lab", "pat")
-            )
+        places = [
+            [i for i, link in enumerate(question.links, 1) if kind in link.types]
+            for kind in ("lab", "pat")
+        ]
+        if "last" in question.text and len(question.links) == 2 and all(places):
+            (lab, *_), (patient, *_) = places
             form = f"value last lab #{lab} patient #{patient}"
             return [Query(None, form, scores={"max_entropy": 0.01})]
         return []

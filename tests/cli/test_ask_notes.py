@@ -114,3 +114,10 @@ def test_a_note_is_compared_with_the_tables(
     assert answer["evidence"][0]["kind"] == "note"
     assert {"kind": "row", "table": "labevents", "key": {"row_id": 2}} in answer["evidence"]
     assert answer["executed_sql"] and set(answer["provenance"]["models"]) >= {"notes", "text2sql"}
+
+
+def test_a_patient_of_31_digits_is_nobody(noted: Path, cli: Any, rote: Any) -> None:
+    asked = f"does patient {'9' * 31} have an allergy to penicillin?"
+    for more in ((), ("--scope", "note"), ("--patient", "9" * 31)):
+        ran = cli("ask", asked, "--db", noted, "--no-log", *more)
+        assert ran.code == 3 and "unexpected" not in ran.err, ran

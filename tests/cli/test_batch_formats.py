@@ -116,7 +116,9 @@ def test_a_question_is_asked_once(cli, ehr, rote, monkeypatch, tmp_path):
     asked = []
     generate = rote.generate
     monkeypatch.setattr(
-        rote, "generate", lambda self, q, t=None: asked.append(q.question) or generate(self, q, t)
+        rote,
+        "generate",
+        lambda self, q, on_token=None: asked.append(q.question) or generate(self, q),
     )
     source = tmp_path / "in.jsonl"
     given = [

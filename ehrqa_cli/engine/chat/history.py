@@ -153,15 +153,15 @@ class ChatHistory(PrivateFile):
                 connection.execute("PRAGMA secure_delete = ON")
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 if version == 0 and create:
-                    connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-                elif version != _VERSION:
+                    version = _begun(connection)
+                if version != _VERSION:
                     raise LogError(
                         f"{self.path} is not a {self.what} of this version of ehrqa",
                         "delete it with `ehrqa log purge`, or move it away",
                     )
                 with connection:
                     yield connection
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise self.error(verb, error) from error
 
     @staticmethod
@@ -196,6 +196,16 @@ class ChatHistory(PrivateFile):
                 (value,),
             ).fetchall()
         return [ChatInfo(*row) for row in rows]
+
+
+def _begun(connection: sqlite3.Connection) -> int:
+    """Make the tables, unless another chat has made them in this moment; their version."""
+    connection.execute("BEGIN IMMEDIATE")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    for statement in _SCHEMA.split(";") if version == 0 else ():
+        connection.execute(statement)
+    connection.execute("COMMIT")
+    return version or _VERSION
 
 
 def chats_path(settings: config.Settings) -> Path:

@@ -74,12 +74,18 @@ class IndexFile:
 
     @classmethod
     def open(cls, db_path: Path, writable: bool = False) -> IndexFile | None:
-        """The index of the notes of ``db_path``; None when there is none. Raises DatabaseError."""
+        """The index of the notes of ``db_path``; None when there is none, or none was begun.
+
+        Raises DatabaseError.
+        """
         path = beside(db_path, SUFFIX)
         if not path.is_file():
             return None
         found = cls(db_path, _connect(path, writable))
         try:
+            if not found.query("SELECT 1 FROM sqlite_master LIMIT 1"):
+                found.close()  # never begun: the disk was full
+                return None
             if found.meta("version") != VERSION:
                 raise found.damaged("it is not an index of this version of ehrqa")
         except BaseException:
@@ -102,14 +108,21 @@ class IndexFile:
                 error
             )
         made = cls(db_path, _connect(path, writable=True))
-        with made.faults():
+        try:
+            made._begin()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _begin(self) -> None:
+        with self.faults():
             # A reader must not wait for an index that takes hours.
-            made.connection.execute("PRAGMA journal_mode = WAL")
-            made.connection.executescript(
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.executescript(
                 f"BEGIN IMMEDIATE; {_SCHEMA}"
                 f"INSERT INTO meta VALUES ('version', '{VERSION}'); COMMIT;"
             )
-        return made
 
     def close(self) -> None:
         """Close the file."""
@@ -126,7 +139,7 @@ class IndexFile:
             raise DatabaseError(
                 f"{self.path}: {error}", "is the disk full, or is it being indexed right now?"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of names, scrambled too
             raise self.damaged(str(error)) from error
 
     @contextmanager
@@ -152,6 +165,14 @@ class IndexFile:
         """What is written down about the index under ``key``."""
         rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
+
+    def state(self) -> str:
+        """How much is indexed, and by which model: a line is scored otherwise where it is."""
+        (counted,) = self.query(
+            "SELECT count(*), count(first_row), coalesce(sum(lines), 0), coalesce(max(note), 0)"
+            " FROM indexed"
+        )
+        return f"{':'.join(map(str, counted))} {self.meta('model') or 'words'}"
 
     def write_meta(self, values: Mapping[str, str]) -> None:
         """Write down ``values`` about the index."""

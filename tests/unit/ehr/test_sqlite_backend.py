@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.contracts.errors import DatabaseError
+from ehrqa_cli.contracts.errors import DatabaseError, DatabaseFault
 from ehrqa_cli.ehr.schema import TABLES, missing
 from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
@@ -149,4 +150,51 @@ def test_a_file_that_has_gone_is_said_of_its_fingerprint(tmp_path: Path) -> None
     path.unlink()
     with pytest.raises(DatabaseError, match="cannot read"):
         database.fingerprint()
+    database.close()
+
+
+def _spoil(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[8192:] = b"\xa5" * (len(data) - 8192)
+    path.write_bytes(data)
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _scramble(path: Path) -> None:
+    path.write_bytes(b"no longer a database " * 4000)
+
+
+@pytest.mark.parametrize("harm", [_spoil, _empty, _scramble])
+def test_a_file_that_is_harmed_later_is_no_fault_of_the_query(
+    demo_file: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "ehr.sqlite"
+    shutil.copy(demo_file, path)
+    database = SqliteDatabase.open(path)
+    harm(path)
+    with pytest.raises(DatabaseFault) as caught:
+        database.execute("SELECT count(*) FROM labevents WHERE valuenum > 1")
+    assert caught.value.hint and "\n" not in str(caught.value)
+    database.close()
+
+
+def test_a_file_that_another_program_locks_is_no_fault_of_the_query(
+    demo_file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "ehr.sqlite"
+    shutil.copy(demo_file, path)
+    database = SqliteDatabase.open(path)
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(DatabaseFault, match="locked") as caught:
+        database.execute("SELECT count(*) FROM patients")
+    assert "later" in caught.value.hint
+    writer.execute("ROLLBACK")
+    assert database.execute("SELECT count(*) FROM patients").rows == ((25,),)
+    with pytest.raises(DatabaseError, match="no such column"):
+        database.execute("SELECT no_such_column FROM patients")
+    writer.close()
     database.close()

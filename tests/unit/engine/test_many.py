@@ -106,6 +106,14 @@ def test_a_million_questions_are_not_read_ahead() -> None:
     answers.close()  # type: ignore[attr-defined]
 
 
+def test_an_answer_is_given_before_the_next_is_made() -> None:
+    model = Scripted(form("value last lab #1 patient #2", max_entropy=0.01))
+    answers = ask_many([Question("last sodium of 7")] * 40, session(model=model), workers=1)
+    for n in range(1, 4):
+        assert next(answers).status is Status.ANSWERED and len(model.asked) == n
+    assert len(list(answers)) == 37
+
+
 def test_cancelling_ends_it_and_the_next_can_be_asked() -> None:
     talk = session(model=Reads())
     answers = ask_many((Question("last sodium of 7") for _ in range(1000)), talk, workers=1)
@@ -128,13 +136,15 @@ def test_session_takes_text_or_questions() -> None:
 
 
 WORKER = """
-import os
+import os, time
 from tests_many_fakes import session, form, Scripted
 
 class Ends(Scripted):
     def generate(self, question, on_token=None):
         if "end" in question.question:
             os._exit(3)
+        while "wait" in question.question and not os.path.exists(os.environ["TESTS_GO_ON"]):
+            time.sleep(0.01)
         print("noise that is no answer")
         return [form("value last lab #1 patient #2", max_entropy=0.01)]
 
@@ -183,6 +193,19 @@ def test_processes_answer_and_one_that_ends_costs_one_question(openers) -> None:
     assert "exit code 3" in str(found[1].error)
     here = session(model=Scripted(form("value last lab #1 patient #2", max_entropy=0.01)))
     assert plain(found[0]) == plain(here.ask("last sodium of 7"))
+
+
+def test_a_process_gives_each_answer_as_it_is_made(openers, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TESTS_GO_ON", str(tmp_path / "go"))
+    pool = Pool(packed(openers.opened) or b"", 2)
+    chunk = [Question(t) for t in ("last sodium of 7", "wait: last sodium of 7")]
+    try:
+        answers = pool.answers([chunk, chunk], lambda _: None, threading.Event())
+        assert next(answers).status is Status.ANSWERED, "the second waits for a file"
+        (tmp_path / "go").touch()
+        assert [answer.status.value for answer in answers] == ["answered"] * 3
+    finally:
+        pool.close()
 
 
 def test_what_opening_raises_is_raised_here(openers) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -35,6 +37,26 @@ TURN = Turn(1, "last sodium?", "last <b>sodium</b>?", ANSWER, 7, ("patient 7",),
 @pytest.fixture
 def history(tmp_path: Path) -> ChatHistory:
     return ChatHistory(tmp_path / "state" / "chats.db")
+
+
+def test_chats_that_begin_at_once_lose_no_turn(tmp_path: Path) -> None:
+    chats, turns = 6, 4
+    for trial in range(5):
+        path = tmp_path / f"chats{trial}.db"
+        together = Barrier(chats)
+
+        def talk(path: Path = path, together: Barrier = together) -> int | None:
+            chat_id = None
+            together.wait()
+            for number in range(1, turns + 1):
+                chat_id = ChatHistory(path).add(chat_id, replace(TURN, number=number))
+            return chat_id
+
+        with ThreadPoolExecutor(chats) as pool:
+            ids = [f.result() for f in [pool.submit(talk) for _ in range(chats)]]
+        assert len(set(ids)) == chats
+        for chat_id in ids:
+            assert [t.number for t in ChatHistory(path).turns(chat_id or 0)] == [1, 2, 3, 4]
 
 
 def test_a_turn_comes_back_as_it_was(history: ChatHistory):

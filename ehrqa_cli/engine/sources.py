@@ -1,0 +1,57 @@
+"""What answers rest on beside the tables: the notes, their index and reader, the images.
+
+A run that was broken off is gone on with only where all of it is as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.session import Session
+
+
+def sources_of(session: Session) -> dict[str, Any]:
+    """``notes`` and ``images`` with what names their content, as plain values; nothing of what
+    there is not. Raises what opening them raises."""
+    found: dict[str, Any] = {}
+    desk = session.notes
+    if desk is not None:
+        index = desk.finder.index
+        found["notes"] = {
+            "fingerprint": desk.fingerprint(),
+            "index": index.state() if index else None,
+            **desk.provenance(),
+        }
+    if session.graphs is not None:
+        found["images"] = {**session.graphs.provenance(), **images_in(session.image_folders)}
+    return found
+
+
+def images_in(folders: Iterable[Path]) -> dict[str, str | None]:
+    """Folders of images with a hash of the names, sizes and times of change of all files in them;
+    None for a folder that is not there."""
+    return {str(folder): _stamp(folder) if folder.is_dir() else None for folder in folders}
+
+
+def _stamp(folder: Path) -> str:
+    summed = hashlib.sha256()
+    for name, about in _files(folder):
+        told = f"{name}\0{about.st_size}\0{about.st_mtime_ns}\n"
+        summed.update(told.encode("utf-8", "surrogateescape"))
+    return summed.hexdigest()[:16]
+
+
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(parent, name)
+            try:
+                yield os.path.relpath(path, folder), os.stat(path)
+            except OSError:
+                continue  # a link to nothing, or gone in this moment
