@@ -459,7 +459,8 @@ def write(
     path: Path, weights: Weights, at: tuple[float, float], figures: dict[str, float], n: int
 ) -> None:
     """weights.json, and beside it its manifest."""
-    model = {name: getattr(weights, name) for name in ("line", "option", "null", "null_choice")}
+    model: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    model |= {name: getattr(weights, name) for name in ("line", "option", "null", "null_choice")}
     model["thresholds"] = {"null": at[0], "null_choice": at[1]}
     text = json.dumps(model, indent=1) + "\n"
     path.write_text(text, encoding="utf-8")
