@@ -4,9 +4,8 @@
 
 The first two are logistic regressions on questions of patients who were left out of the fit of the
 rest (recipe.py's folds), so that they measure what a new patient meets: is the quoted line one of
-the evidence, is the chosen letter the right one. `verdict` is one on statements/ (yes/no questions
-by one writer on notes by two others; those on data/noteqa's notes need that folder): was a yes or a
-no that was given right. Prints, for each, how the probabilities held in folds of patients.
+the evidence, is the chosen letter the right one. `verdict` is counted: the yes and no that were
+right at first sight of first_sight.json's questions, one right and one wrong added (Laplace).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
+import math
 import re
 import tempfile
 from pathlib import Path
@@ -23,20 +22,16 @@ from typing import Any
 import numpy as np
 from recipe import FOLDS, HERE, NONE, SETS, Case, cases, fit, prepare, read_rows, rescore
 
-from ehrqa_cli.contracts.notes import Line
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.find import index_notes
 from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.read import EmbeddedReader, decline
 from ehrqa_cli.notes.read.compose import compose
 from ehrqa_cli.notes.read.question import Kind
-from ehrqa_cli.notes.read.statement import Said, judge
 from ehrqa_cli.notes.read.topic import topic
 from ehrqa_cli.notes.read.weights import Weights, score
 
-STATEMENTS = HERE / "statements"
-SHARED = Path(os.environ.get("EHRQA_SHARED", HERE.parents[2] / "shared")) / "data" / "noteqa"
-DECAY = {"right": 0.03, "right_choice": 0.1, "verdict": 0.3}
+DECAY = {"right": 0.03, "right_choice": 0.1}
 WORKED_OUT = (Kind.ARITHMETIC, Kind.COMPARISON)
 Told = tuple[dict[str, float], bool, int]  # features, right, patient
 
@@ -124,31 +119,11 @@ def _is_right(case: Case) -> bool:
     return all(n in given for n in numbers) and sum(w in given for w in wanted) * 2 >= len(wanted)
 
 
-def verdicts() -> list[Told]:
-    """The yes and no given to the statements, with whether they were right."""
-    rows = [json.loads(x) for x in (STATEMENTS / "questions.jsonl").read_text("utf-8").splitlines()]
-    lines = _lines([STATEMENTS / "notes.jsonl", SHARED / "notes.jsonl"])
-    told: list[Told] = []
-    for row in rows:
-        if row["patient_id"] not in lines or not topic(row["question"]).yes_no:
-            continue
-        found = judge(row["question"], lines[row["patient_id"]])
-        if found.said in (Said.YES, Said.NO):
-            hit = found.said.value in row["gold"]
-            told.append((found.features, hit, int(row["patient_id"])))
-    return told
-
-
-def _lines(files: list[Path]) -> dict[str, list[Line]]:
-    with tempfile.TemporaryDirectory() as folder:
-        db = Path(folder) / "ehr.sqlite"
-        for file in files:
-            if file.exists():
-                import_notes(file, db)
-            else:
-                print(f"without {file.parent.name}, which is not here")
-        with NoteDesk.open(db, EmbeddedReader(weights=NONE)) as desk:
-            return {str(p): list(desk.finder.lines(p)) for p in desk.patients()}
+def verdict() -> dict[str, float]:
+    """The log-odds that a yes or a no is right, counted in first_sight.json, one of each added."""
+    trials = json.loads((HERE / "first_sight.json").read_text("utf-8"))["yes or no given"]
+    right, wrong = (sum(trial[name] for trial in trials) for name in ("right", "wrong"))
+    return {"one": round(math.log((right + 1) / (wrong + 1)), 4)}
 
 
 def main() -> None:
@@ -163,11 +138,12 @@ def main() -> None:
         index_notes(db)
         with NoteDesk.open(db, reader) as desk:
             right, letters = answers(desk, reader)
-    told = {"right": right, "right_choice": letters, "verdict": verdicts()}
+    told = {"right": right, "right_choice": letters}
     figures = {name: held(name, some) for name, some in told.items()}
     if flags.write:
         model = json.loads(flags.write.read_text(encoding="utf-8"))
         model |= {name: logistic(some, DECAY[name]) for name, some in told.items()}
+        model["verdict"] = verdict()
         text = json.dumps(model, indent=1) + "\n"
         flags.write.write_text(text, encoding="utf-8")
         path = flags.write.parent / "manifest.json"

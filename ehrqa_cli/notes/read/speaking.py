@@ -120,6 +120,7 @@ _REACTION = re.compile(
     r"\b(?:allerg\w+|react\w*|rash\w*|hives|itch\w*|intoleran\w+|anaphyla\w+)", re.I
 )
 _BOX = re.compile(r"\[\s?[xX✓]?\s?\]|[☐☑□]")
+_ALLERGY = re.compile(r"\b(?:allerg|intoleran|anaphyla|react)", re.I)
 _NEAR = 45  # characters in which an end or a reaction goes with a thing
 _NEVER_TESTED = re.compile(
     r"\b(?:not|never|n't)\s+(?:been\s+)?(?:tested|screened|checked|evaluated|assessed|examined"
@@ -139,6 +140,12 @@ _BEFORE = re.compile(
     r"|earlier|in the past|already)\b",
     re.I,
 )
+_DURING = re.compile(
+    r"\b(?:during|while (?:in|he|she|an)|in (?:the )?hospital|(?:this|the|his|her) (?:stay"
+    r"|admission))\b",
+    re.I,
+)
+_YEAR = re.compile(r"\b(?:19|20|21)\d\d\b")
 _PAST = re.compile(
     r"\b(?:history of|hx|h/o|ago|former\w*|known|chronic|aged?|in (?:19|20|21)\d\d|childhood|s/p"
     r"|status post)\b",
@@ -233,7 +240,7 @@ def _of_one(
         return Stance.UNSURE
     if stance is Stance.NEGATED and _OTHERWISE.search(after) and not _DENIAL.search(before):
         return Stance.UNSURE
-    if stance is Stance.NEGATED and _TOO_FAR.search(before):
+    if stance is Stance.NEGATED and (_TOO_FAR.search(before) or _bracketed(before, after)):
         return Stance.UNSURE
     if stance is not Stance.FAMILY and _NOT_DONE.search(after):
         return Stance.UNSURE if wanted.planned else Stance.NEGATED
@@ -275,6 +282,14 @@ def _other_relative(wanted: Wanted, before: str) -> bool:
     return bool(named) and named[-1].lower().rstrip("s") not in {w.rstrip("s") for w in asked}
 
 
+def _bracketed(before: str, after: str) -> bool:
+    """Is it only behind a bracket that something is denied: "asthma (never intubated)"?"""
+    denial = None if _DENIAL.search(before) else _DENIAL.search(after)
+    return (
+        denial is not None and "(" in after[: denial.start()] and after[denial.end() :][:1] != ")"
+    )
+
+
 def _limited(wanted: Wanted, text: str) -> bool:
     """Is it denied of a time only that the question does not name?"""
     asked = wanted.about.text.lower()
@@ -313,12 +328,19 @@ def _only_named(wanted: Wanted, line: Line, before: str, after: str) -> bool:
     if line.section in _AHEAD_SECTIONS and not wanted.planned:
         return True
     said = f"{before[-_NEAR:]} {after[:_NEAR]}"
-    if not _REACTION.search(wanted.about.text) and (
-        line.section == "allergies" or _NOT_TAKEN.search(said)
+    reaction = _REACTION.search(wanted.about.text) is not None
+    if line.section == "allergies" and not (
+        (reaction and len(wanted.core) > 1) or _ALLERGY.search(wanted.about.text)
     ):
+        return True
+    if not reaction and _NOT_TAKEN.search(said):
         return True
     if _BEFORE.search(wanted.about.text) and not (
         _PAST.search(line.text) or "past" in line.section
+    ):
+        return True
+    if _DURING.search(wanted.about.text) and (
+        _PAST.search(line.text) or _YEAR.search(line.text) or "past" in line.section
     ):
         return True
     return wanted.present and not wanted.ever and _ENDED.search(said) is not None

@@ -15,11 +15,12 @@ from itertools import pairwise
 
 from ehrqa_cli.contracts.notes import Line, Stance
 from ehrqa_cli.notes.find import terms
-from ehrqa_cli.notes.find.lexical import Group, Places, stop_words
+from ehrqa_cli.notes.find.lexical import Group, Places, matches, stop_words
 from ehrqa_cli.notes.read.speaking import Span, Wanted, stance_in
 from ehrqa_cli.notes.read.topic import topic
 
 _FIELD = re.compile(r"[^:]{1,30}:.{0,60}$")  # of a note's head: "Patient ID: 20113"
+_NEAREST = 3  # lines shown where none names all that is asked about
 _APART = 60  # characters between two things that are named together
 _CLOSE = 25  # and between the words of one thing
 
@@ -30,6 +31,7 @@ class Said(StrEnum):
     YES = "yes"
     NO = "no"
     UNMENTIONED = "unmentioned"
+    NEAR = "near"  # a part of it, or what often goes with it, is named; it is not
     UNCLEAR = "unclear"  # named, but not as a fact of this patient, or said both ways
 
 
@@ -50,8 +52,6 @@ class Verdict:
     said: Said
     lines: tuple[Line, ...]
     thing: str
-    features: dict[str, float]
-    stance: Stance | None = None
 
 
 def judge(question: str, lines: Sequence[Line]) -> Verdict:
@@ -61,17 +61,25 @@ def judge(question: str, lines: Sequence[Line]) -> Verdict:
     thing = " ".join(group.phrase for group in wanted.core)
     found = mentions(wanted, lines)
     if not found:
-        return Verdict(Said.UNMENTIONED, (), thing, {})
+        near = _nearest(wanted, lines)
+        return Verdict(Said.NEAR if near else Said.UNMENTIONED, near, thing)
     ayes = [m for m in found if m.stance is Stance.STATED]
     noes = [m for m in found if m.stance is Stance.NEGATED]
     if about.flipped:
         ayes, noes = noes, ayes
-    features = _features(wanted, ayes, noes, found)
     if about.compares or bool(ayes) == bool(noes):
-        return Verdict(Said.UNCLEAR, _best(found), thing, features, found[0].stance)
-    chosen = ayes or noes
-    said = Said.YES if ayes else Said.NO
-    return Verdict(said, _best(chosen), thing, features, chosen[0].stance)
+        return Verdict(Said.UNCLEAR, _best(found), thing)
+    return Verdict(Said.YES if ayes else Said.NO, _best(ayes or noes), thing)
+
+
+def _nearest(wanted: Wanted, lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines that name most words of what is asked about, by any name that goes with them. That
+    the notes are silent may be said only where there is none."""
+    words = {w for group in wanted.core for w in group.phrase.split() if w not in stop_words()}
+    groups = [*wanted.core, *(Group(word, terms.names_of(word)) for word in sorted(words))]
+    named = matches(groups, [line.text for line in lines]).sum(axis=0)
+    order = sorted(range(len(lines)), key=lambda n: (-named[n], n))
+    return tuple(lines[n] for n in order[:_NEAREST] if named[n] and lines[n].kind != "header")
 
 
 def mentions(wanted: Wanted, lines: Sequence[Line]) -> list[Mention]:
@@ -85,19 +93,24 @@ def mentions(wanted: Wanted, lines: Sequence[Line]) -> list[Mention]:
     for n, line in enumerate(lines):
         if line.kind == "header" or (line.section == "administrative" and _FIELD.match(line.text)):
             continue
-        spans = _together(
-            [thing.inside.get(n, []) for thing in things], [n in t.above for t in things]
+        together = _together(
+            [thing.inside.get(n, []) for thing in things], [n in thing.above for thing in things]
         )
-        if not spans:
-            if any(n in thing.denied for thing in things) and _rest_named(things, n):
+        if not together:
+            if any(n in t.denied for t in things) and _rest_named(things, n):
                 found.append(Mention(line, Stance.NEGATED, False, 0))
             continue
         earlier = texts[n - 1] if n and lines[n - 1].note_id == line.note_id else ""
-        stance = stance_in(wanted, line, heads[n], spans, earlier)
-        if stance is Stance.NEGATED and not _all_in(spans, [t.strictly for t in things], n):
-            stance = Stance.UNSURE  # a kind is denied, which does not deny the thing
-        if stance is Stance.STATED and not all(n in t.inside or n in t.above for t in scope):
-            stance = Stance.UNSURE  # it was so, but not said to be so then
+        within = all(n in thing.inside or n in thing.above for thing in scope)
+        told = []
+        for spans in together:
+            stance = stance_in(wanted, line, heads[n], spans, earlier)
+            if stance is Stance.NEGATED and not _all_in(spans, [t.strictly for t in things], n):
+                stance = Stance.UNSURE  # a kind is denied, which does not deny the thing
+            if stance is Stance.STATED and not within:
+                stance = Stance.UNSURE  # it was so, but not said to be so then
+            told.append(stance)
+        stance, spans = _plainest(told), together[0]
         gap = max((b[0] - a[1] for a, b in pairwise(spans)), default=0)
         found.append(Mention(line, stance, _all_in(spans, [t.own for t in things], n), max(gap, 0)))
     return found
@@ -134,9 +147,9 @@ def _apart(phrase: str, texts: Places) -> dict[int, Span]:
     places = [texts.of(frozenset.union(*terms.proofs(word))) for word in words]
     found = {}
     for n in set.intersection(*(set(p) for p in places)):
-        spans = _together([p[n] for p in places], [False] * len(words))
-        if spans and all(b[0] - a[1] <= _CLOSE for a, b in pairwise(spans)):
-            found[n] = (spans[0][0], spans[-1][1])
+        for spans in _together([p[n] for p in places], [False] * len(words))[:1]:
+            if all(b[0] - a[1] <= _CLOSE for a, b in pairwise(spans)):
+                found[n] = (spans[0][0], spans[-1][1])
     return found
 
 
@@ -161,24 +174,28 @@ def _headings(lines: Sequence[Line]) -> list[str]:
     return found
 
 
-def _together(places: Sequence[Sequence[Span]], above: Sequence[bool]) -> list[Span]:
-    """One place of each thing, all near one another, in their order; those that only stand above
-    the line are left out. Empty where one is missing or far from the others."""
+def _together(places: Sequence[Sequence[Span]], above: Sequence[bool]) -> list[list[Span]]:
+    """The ways in which one place of each thing stand near one another, in their order, the
+    closest first; those that only stand above the line are left out."""
     if any(not some and not head for some, head in zip(places, above, strict=True)):
         return []
     there = [some for some in places if some]
-    if not there:
-        return []
-    best: list[Span] = []
-    for first in there[0]:
+    found: list[list[Span]] = []
+    for first in there[0] if there else ():
         chosen = [first]
         for some in there[1:]:
             chosen.append(min(some, key=lambda span: min(_gap(span, c) for c in chosen)))
         chosen.sort()
-        if not best or chosen[-1][1] - chosen[0][0] < best[-1][1] - best[0][0]:
-            best = chosen
-    near = all(b[0] - a[1] <= _APART for a, b in pairwise(best))
-    return best if near else []
+        if all(b[0] - a[1] <= _APART for a, b in pairwise(chosen)) and chosen not in found:
+            found.append(chosen)
+    return sorted(found, key=lambda spans: spans[-1][1] - spans[0][0])
+
+
+def _plainest(told: Sequence[Stance]) -> Stance:
+    """How a line speaks of what it names more than once: plainly where it does so once and not
+    both ways."""
+    plain = {stance for stance in told if stance in (Stance.STATED, Stance.NEGATED)}
+    return plain.pop() if len(plain) == 1 else Stance.UNSURE if plain else told[0]
 
 
 def _gap(one: Span, other: Span) -> int:
@@ -194,20 +211,3 @@ def _all_in(spans: Sequence[Span], places: Sequence[dict[int, list[Span]]], n: i
 def _best(found: list[Mention]) -> tuple[Line, ...]:
     ordered = sorted(found, key=lambda m: (not m.own, m.gap))
     return tuple(dict.fromkeys(m.line for m in ordered))
-
-
-def _features(
-    wanted: Wanted, ayes: list[Mention], noes: list[Mention], found: list[Mention]
-) -> dict[str, float]:
-    chosen = ayes or noes
-    return {
-        "one": 1.0,
-        "yes": float(bool(ayes)),
-        "own": float(any(m.own for m in chosen)),
-        "lines": min(len(chosen), 5) / 5,
-        "others": min(len(found) - len(chosen), 5) / 5,
-        "core": min(len(wanted.core), 5) / 5,
-        "gap": min((m.gap for m in chosen), default=0) / _APART,
-        "either": float(wanted.about.either),
-        "flipped": float(wanted.about.flipped),
-    }

@@ -22,6 +22,7 @@ _WHO = re.compile(
     r"\s*[:#]?\s*\d[\w-]*(?:'s)?|#?\b\d{5,}(?:'s)?(?![\w%/.-])",
     re.I,
 )
+_NAME = re.compile(r"\b(?:Mr|Mrs|Ms|Miss|Mx|Master)\b\.?\s+[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)?")
 _CLAUSE = re.compile(r"[,;:.!?]\s+|\s+[-–—]+\s+")
 _TELL_ME = re.compile(
     r"^\W*(?:(?:can|could|would|will) (?:you|u|someone|anyone) (?:please |kindly )?"
@@ -118,8 +119,8 @@ def topic(question: str) -> Topic:
 
 
 def without_patient(question: str) -> str:
-    """``question`` without the id of its patient: no line answers by naming that."""
-    return re.sub(r"\s{2,}", " ", _WHO.sub(" ", question)).strip()
+    """``question`` without the id or the name of its patient: no line answers by naming those."""
+    return re.sub(r"\s{2,}", " ", _NAME.sub(" ", _WHO.sub(" ", question))).strip()
 
 
 def _asking(text: str) -> tuple[str, str, bool]:

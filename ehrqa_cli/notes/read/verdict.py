@@ -15,6 +15,7 @@ from ehrqa_cli.notes.read.weights import Weights, load, score
 
 _REASONS = {
     Said.UNMENTIONED: "the notes do not mention “{}”",
+    Said.NEAR: "no line was found that says whether it is so (“{}”); the nearest are cited",
     Said.UNCLEAR: "the notes name “{}”, but do not say plainly whether it is so of this patient",
 }
 _WORDS = {Said.YES: "Yes", Said.NO: "No"}
@@ -38,7 +39,7 @@ def yes_or_no(question: str, lines: Sequence[Line], weights: Weights | None = No
     if word is None:
         reason = _REASONS[found.said].format(found.thing)
         return NoteAnswer(None, spans, reason=reason, kind=Kind.YES_NO.value)
-    sure = likely(score(weights.verdict, found.features))
+    sure = likely(score(weights.verdict, {"one": 1.0}))
     return NoteAnswer(
         f"{word}: {found.lines[0].text.strip()}", spans, round(sure, 4), kind=Kind.YES_NO.value
     )
