@@ -182,12 +182,15 @@ class ModelGraphs(SceneGraphSource):
         seen = looked.seen
         if seen is None:
             return Entry(looked.sha256, error=looked.error or "cannot be read")
+        card = self.model.card
+        heart = graph.heart_ratio(card, seen)
+        findings = graph.findings(card, seen, heart)
         return Entry(
             image=looked.sha256,
-            probabilities=self._relations.probabilities(seen.findings).tobytes(),
-            pa=_known(seen.pa),
-            female=_known(seen.female),
-            heart=graph.heart_ratio(self.model.card, seen),
+            probabilities=self._relations.probabilities(findings).tobytes(),
+            pa=graph.told(card.view, seen.pa, "PA"),
+            female=graph.told(card.sex, seen.female, "F"),
+            heart=heart,
             in_distribution=seen.in_distribution,
             problem=seen.strange,
         )
@@ -210,11 +213,6 @@ class ModelGraphs(SceneGraphSource):
             image=image,
             cached=True,
         )
-
-
-def _known(p: float | None) -> float | None:
-    """None for what a model gives as NaN."""
-    return None if p is None or p != p else p
 
 
 def _first(ids: Sequence[str] | None) -> str:
