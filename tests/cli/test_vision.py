@@ -89,7 +89,8 @@ class TestVqa:
     def test_what_is_no_film_is_declined_and_what_cannot_be_read_fails(self, cli, films):
         ran = cli("vqa", films / "i504.png", "Is it AP?", "--vision", CARD, "--json")
         found = json.loads(ran.out)
-        assert ran.code == 3 and found["reason"]["signal"] == "unreadable"
+        assert ran.code == 3 and found["reason"]["signal"] == "unlike"
+        assert found["reason"]["kind"] == "not_seen"
         assert "does not look like a frontal chest X-ray: it is in colour" in found["text"]
         ran = cli("vqa", films / "i503.png", "Is it AP?", "--vision", CARD)
         assert (ran.code, ran.out) == (1, "") and "i503.png" in ran.err and "hint: " in ran.err
@@ -118,7 +119,7 @@ class TestVqa:
         ran = cli("vqa", films / "i502.png", "Is there pneumonia?", "--vision", PLAIN, "--json")
         found = json.loads(ran.out)
         # the mean grey of the film's middle square lies between no_below and the threshold
-        assert ran.code == 3 and "not surely enough, in this image" in found["text"]
+        assert ran.code == 3 and "in this image “pneumonia” is neither seen" in found["text"]
         white = films / "white.png"
         Image.fromarray(np.full((40, 40), 230, np.uint8)).save(white)
         ran = cli("vqa", white, "Is there pneumonia?", "--vision", PLAIN, "--json")

@@ -41,9 +41,9 @@ class Input:
 class Label:
     """One finding: its calibration, where it counts as present, and the relations it stands for.
 
-    Between ``no_below`` and ``threshold`` neither presence nor absence is said. ``ratio`` times what
-    the cardiothoracic ratio has above a half is added to the logit; without a ratio to be believed
-    nothing is said then.
+    Between ``no_below`` and ``threshold`` neither presence nor absence is said. ``ratio`` times
+    what the cardiothoracic ratio has above a half is added to the logit; then nothing is said
+    without a ratio to be believed.
     """
 
     name: str

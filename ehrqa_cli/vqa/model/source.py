@@ -19,6 +19,7 @@ from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import graph, pipeline, studies
 from ehrqa_cli.vqa.model.cache import Entry, File, GraphCache
 from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.reader import UNREAD
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 # Called with (images looked at so far, images to look at).
@@ -198,7 +199,7 @@ class ModelGraphs(SceneGraphSource):
     def _graph(self, study: int, path: str, entry: Entry) -> SceneGraph:
         image = os.path.basename(path)  # of ten thousand paths, where Path would take longer
         if entry.error:
-            problem = f"cannot be read: {entry.error}"
+            problem = f"{UNREAD}: {entry.error}"
             return SceneGraph(study, self._nothing, image=image, problem=problem, cached=True)
         if not entry.in_distribution:
             problem = f"does not look like a frontal chest X-ray: {entry.problem}"
