@@ -225,8 +225,9 @@ def _warn_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     for name, why in skipped[:_LISTED]:
         diagnostics.warn(f"skipped {name}: {why}")
     if len(skipped) > _LISTED:
-        kinds = ", ".join(f"{n:,} {why}" for why, n in Counter(w for _, w in skipped).most_common())
-        diagnostics.warn(f"and {len(skipped) - _LISTED:,} more: in all {kinds}")
+        counted = Counter(why for _, why in skipped).most_common()
+        kinds = ", ".join(f"{count:,} ({why})" for why, count in counted)
+        diagnostics.warn(f"and {len(skipped) - _LISTED:,} more were skipped: in all {kinds}")
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def load(path: Path) -> Card:
         ) from None
     try:
         data = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}", "mend it; see docs/vqa.md") from None
     root = _Part(path, "", data)
     optional = {
@@ -223,9 +223,13 @@ class _Part:
         value = self.data.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(key, f"must be a number, not {value!r}")
-        if not math.isfinite(value):
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if not math.isfinite(found):
             raise self.wrong(key, "must be finite")
-        return float(value)
+        return found
 
     def share(self, key: str, default: float | None = None) -> float:
         """A number from 0 to 1."""
