@@ -5,8 +5,8 @@
 ``DIR`` has questions.jsonl (image, question, answer, answer_type, question_type) and images/
 (VQA-RAD, chest only: Lau et al. 2018, CC0). Each question is asked of its film as ``ehrqa vqa FILE
 QUESTION`` asks it. A closed question is right when yes is said for yes and no for no; a view or
-another name when it is the gold answer's, both in small letters without punctuation. A given answer
-that this cannot match is wrong: --show prints all that is wrong, to be judged by eye.
+another name when it is the gold answer's, both in small letters without punctuation, man and male
+the same. A given answer that this cannot match is wrong; --show prints all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from ehrqa_cli.vqa.imaging.decode import decode
 from ehrqa_cli.vqa.model import choose
 from ehrqa_cli.vqa.model.source import OneGraph
 from ehrqa_cli.vqa.reader import Vqa
+
+
+_SAME = {"man": "male", "woman": "female"}
 
 
 def main() -> None:
@@ -75,7 +78,7 @@ def is_right(row: dict[str, str], answer: Answer) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+    return " ".join(_SAME.get(word, word) for word in re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def summary(rows: list[dict[str, str]], said: list[Answer | None]) -> dict[str, Any]:
