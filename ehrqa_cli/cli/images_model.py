@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,8 +182,8 @@ def predict(
     """Look at every image below the folder DIR and write one JSON object each, sorted by file.
 
     Fields: file, findings, view, sex, ctr (cardiothoracic ratio), mtr, relations and
-    in_distribution; of a file that cannot be read, error. No database is needed. FILE appears
-    when it is whole. Not for clinical use.
+    in_distribution; of a file that cannot be read, error. What is no image is skipped, and named on
+    stderr. No database is needed. FILE appears when it is whole. Not for clinical use.
 
     \b
     Examples:
@@ -195,7 +196,9 @@ def predict(
     from ehrqa_cli.vqa.model import predict as predicting
 
     source = _source(wanted(vision))
-    paths = predicting.images_in(folder)
+    listed = predicting.images_in(folder)
+    paths = listed.images
+    _warn_skipped(listed.skipped)
     made = predicting.predictions(source.model, folder, paths, masks=masks, workers=workers)
     failed = 0
     started = time.monotonic()
@@ -209,8 +212,22 @@ def predict(
             file.write(output.to_json(record) + "\n")
             advance(done, len(paths), "images")
     rate = len(paths) / max(time.monotonic() - started, 1e-9)
-    diagnostics.note(f"{out}: {len(paths) - failed:,} images at {rate:.1f}/s, {failed:,} failed")
+    if failed > _LISTED:
+        diagnostics.warn(f"and {failed - _LISTED:,} more could not be read")
+    diagnostics.note(
+        f"{out}: {len(paths) - failed:,} images at {rate:.1f}/s, {failed:,} failed, "
+        f"{len(listed.skipped):,} skipped"
+    )
     return int(failed > 0)
+
+
+def _warn_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    for name, why in skipped[:_LISTED]:
+        diagnostics.warn(f"skipped {name}: {why}")
+    if len(skipped) > _LISTED:
+        counted = Counter(why for _, why in skipped).most_common()
+        kinds = ", ".join(f"{count:,} ({why})" for why, count in counted)
+        diagnostics.warn(f"and {len(skipped) - _LISTED:,} more were skipped: in all {kinds}")
 
 
 @contextmanager

@@ -65,8 +65,9 @@ class VqaReason:
     ``kind`` is ``not_understood`` (the words make no question of the 48 types or a compound of
     them), ``ambiguous``, ``unknown_finding`` (something outside the vocabulary), ``not_covered``
     (the source cannot see it), ``partly_covered`` (it could say yes, but not no, nor give the
-    whole list), ``no_image`` (there is no scene graph of the study), or ``unreadable`` (there is an
-    image that cannot be read or is no frontal chest X-ray).
+    whole list; or of these images it can say neither), ``general`` (it is about no image),
+    ``no_image`` (there is no scene graph of the study), ``unreadable`` (there is an image that
+    cannot be read), or ``unlike`` (it is no upright frontal chest X-ray as the source knows them).
     """
 
     kind: str
@@ -78,12 +79,15 @@ def no_image(studies: Sequence[int]) -> VqaReason:
     return VqaReason("no_image", f"There is no image or scene graph of {_named(studies)}.")
 
 
-def undecided(studies: Sequence[int]) -> VqaReason:
-    """The source sees too little of these studies, or not surely enough, to say yes or no."""
+def undecided(studies: Sequence[int], what: str = "") -> VqaReason:
+    """The source sees too little of these studies, or not surely enough, to say yes or no;
+    ``what`` is asked of them."""
+    asked = f"“{what}”" if what else "what is asked"
+    count = f"{len(studies):,} " if len(studies) > 1 else ""
     return VqaReason(
         "partly_covered",
-        "The image reader does not see enough of what is asked, or not surely enough, in "
-        f"{_named(studies)}.",
+        f"The image reader cannot tell: in {count}{_named(studies)} {asked} is neither seen nor "
+        "excluded surely enough.",
     )
 
 

@@ -9,15 +9,17 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
 from ehrqa_cli.vqa.reader import Vqa
 
-# What each reason means to a person, in the kinds of engine.reasons.
+# What each reason means to a person (docs/declining.md). All others: the reader cannot tell, or was
+# not trained to see it.
 _PUBLIC = {
+    "general": "outside_knowledge",
     "not_understood": "not_sure",
     "ambiguous": "ambiguous",
     "no_image": "no_data",
     "unreadable": "no_data",
     "unknown_study": "unknown_value",
 }
-_NOWHERE = "not_in_database"
+_NOT_SEEN = "not_seen"
 
 
 def study_answer(
@@ -72,7 +74,7 @@ def _answer(
             text=f"I don't know. {found.reason.sentence}",
             reason_kind=found.reason.kind,
             reason=found.reason.sentence,
-            reason_public=_PUBLIC.get(found.reason.kind, _NOWHERE),
+            reason_public=_PUBLIC.get(found.reason.kind, _NOT_SEEN),
             **common,
         )
     return Answer(

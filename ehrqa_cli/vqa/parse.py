@@ -24,7 +24,7 @@ from ehrqa_cli.vqa.lexicon import (
     tokenise,
 )
 from ehrqa_cli.vqa.program import NAME, Expr, Leaf, Op, Program, join, leaves
-from ehrqa_cli.vqa.wording import NEGATIVE, TOGETHER, Wording, asked
+from ehrqa_cli.vqa.wording import NEGATIVE, TOGETHER, Wording, asked, is_general
 
 MAX_LENGTH = 500
 _FLIP = {"and": "or", "or": "and"}
@@ -43,11 +43,15 @@ def parse(question: str) -> Program:
     """The program of a question about one image. Raises Unparsed."""
     if len(question) > MAX_LENGTH:
         raise Unparsed("not_understood", f"The question is longer than {MAX_LENGTH} characters.")
+    tokens = tokenise(question)
+    found = mentions(tokens)
+    if is_general(tokens, found):
+        raise Unparsed(
+            "general", "It asks how, why or when, or what holds in general: no image tells that."
+        )
     width = simple.width(question)
     if width:
         return width
-    tokens = tokenise(question)
-    found = mentions(tokens)
     program = simple.view(tokens, found) or simple.sex(tokens, found)
     _no_leftovers(tokens, found, simple.WORDS if program else frozenset())
     return program or _Reading(Wording.of(tokens, found)).program()

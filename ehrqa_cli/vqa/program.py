@@ -70,6 +70,17 @@ class Program:
             return "abnormality"
         return {EXISTS: "presence", NAME: "attribute", PLACE: "anatomy"}[self.ask]
 
+    @property
+    def asked(self) -> str:
+        """What is asked about, in a few words."""
+        named = {
+            VIEW: "the view",
+            SEX: "the sex of the patient",
+            HEART: "the width of the heart",
+            MEDIASTINUM: "the width of the mediastinum",
+        }
+        return show(self.expr) if self.expr else named[self.ask]
+
     def __str__(self) -> str:
         words = [self.ask]
         if self.option:

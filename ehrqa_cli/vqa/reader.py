@@ -23,11 +23,12 @@ from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.vqa import evaluate
 from ehrqa_cli.vqa.matrix import Known, Matrix
 from ehrqa_cli.vqa.parse import Unparsed, parse
-from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, SEX, VIEW, Program
+from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, PLACE, SEX, VIEW, Program
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 BATCH = 1024  # studies asked of a source at once; a model's own batches are smaller
 _MOST_USED = 10
+UNREAD = "cannot be read"  # how the problem of an image begins that is damaged or gone
 
 
 class Vqa:
@@ -173,20 +174,24 @@ class Vqa:
     def _not_covered(self, program: Program) -> VqaReason | None:
         """Why no image at all could answer, or None."""
         coverage = self.known.coverage
-        flags = {
-            VIEW: (coverage.view, "the view"),
-            SEX: (coverage.sex, "the sex of the patient"),
-            HEART: (coverage.heart, "the width of the heart"),
-            MEDIASTINUM: (coverage.mediastinum, "the width of the mediastinum"),
+        seen = {
+            VIEW: coverage.view,
+            SEX: coverage.sex,
+            HEART: coverage.heart,
+            MEDIASTINUM: coverage.mediastinum,
         }
-        if program.ask in flags:
-            seen, what = flags[program.ask]
-            return None if seen else _not_covered([what])
+        if program.ask in seen:
+            return None if seen[program.ask] else _not_covered([program.asked])
         cells = evaluate.cells_of(program, self.known)
         unseen = [cell for cell in cells if not self.known.seen(cell)]
         partly = [cell for cell in cells if not self.known.closed(cell)]
         if cells and len(unseen) == len(cells):
             return _not_covered([_said(cell) for cell in unseen])
+        if partly and program.ask == PLACE:
+            names = list(dict.fromkeys(name for _, name in partly))
+            return VqaReason(
+                "not_covered", f"The image reader has not learned where {_listed(names)} is."
+            )
         if partly and evaluate.is_list(program) and not self._implied(partly):
             return VqaReason(
                 "partly_covered",
@@ -207,7 +212,8 @@ def unreadable(problems: Mapping[int, str]) -> VqaReason:
         for study, problem in problems.items()
     ]
     more = f" So it is with {len(said) - 3} more." if len(said) > 3 else ""
-    return VqaReason("unreadable", " ".join(said[:3]) + more)
+    kind = "unreadable" if any(p.startswith(UNREAD) for p in problems.values()) else "unlike"
+    return VqaReason(kind, " ".join(said[:3]) + more)
 
 
 def _not_covered(what: list[str]) -> VqaReason:
@@ -228,13 +234,13 @@ def _detail(program: Program, one: Matrix, study: int) -> ImageAnswer:
     if program.verify:
         found = evaluate.truth(program, one)
         if found.unknown[0]:
-            return ImageAnswer(study, relations=relations, reason=undecided([study]))
+            return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
         yes, p = bool(found.yes[0]), float(found.p[0])
         sure = p if yes else 1 - p
         return ImageAnswer(study, (int(yes),), _rounded(sure), relations)
     truths = evaluate.names(program, one)
     if any(t.unknown[0] for t in truths.values()):
-        return ImageAnswer(study, relations=relations, reason=undecided([study]))
+        return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
     names = tuple(sorted(name for name, t in truths.items() if t.yes[0]))
     sures = [float(t.p[0]) if t.yes[0] else 1 - float(t.p[0]) for t in truths.values()]
     return ImageAnswer(study, names, _rounded(min(sures, default=1.0)), relations)

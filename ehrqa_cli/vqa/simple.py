@@ -62,9 +62,15 @@ def view(tokens: list[str], found: list[Mention]) -> Program | None:
     text = text.replace("antero posterior", "ap").replace("postero anterior", "pa")
     words = text.split(" ")
     named = list(dict.fromkeys(_VIEWS[w] for w in words if w in _VIEWS))
-    if not named and not _VIEW_NOUNS.intersection(words):
+    nouns = _VIEW_NOUNS.intersection(words)
+    if not named and (not nouns or _of_patient(words, nouns)):
         return None
     return _one_of(VIEW, named, tokens, {"AP": "PA", "PA": "AP"})
+
+
+def _of_patient(words: list[str], nouns: frozenset[str]) -> bool:
+    """ "What position is the patient in": how somebody sits or lies, which no view tells."""
+    return nouns == {"position"} and bool({"patient", "person", "individual"}.intersection(words))
 
 
 def sex(tokens: list[str], found: list[Mention]) -> Program | None:

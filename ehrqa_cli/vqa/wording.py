@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ehrqa_cli.vqa.lexicon import FINDING, PLACE, Mention
 from ehrqa_cli.vqa.ontology import ABNORMALITY
@@ -35,6 +36,28 @@ _ASKS = _words("is are was were be do does did can could has have had will would
 _POLITE = re.compile(
     r"\b(can|could|would|will) (you )?(please )?(list|name|tell|give|find|enumerate|describe)\b"
 )
+
+
+# A question that begins so asks about a finding, a cause or a method, whatever the image shows.
+_GENERAL = _words("how why when will")
+_COUNTS = _words("many much")
+_COMMON = _words("common commonly")
+_KINDS = _words("type types kind kinds")
+
+
+def is_general(tokens: list[str], found: list[Mention]) -> bool:
+    """Is it about findings in general (what makes or tells them, what is common, what is a kind of
+    what), or about times that no image shows, rather than about one image?"""
+    first = next((k for k, t in enumerate(tokens) if t not in (",", "and", "so")), 0)
+    if tokens[first : first + 1] and tokens[first] in _GENERAL:
+        return not _COUNTS.intersection(tokens[first + 1 : first + 2])
+    if len(found) == 1 and _COMMON.intersection(tokens) and found[0].kind == FINDING:
+        return True
+    findings = [m for m in found if m.kind == FINDING]
+    return any(
+        _KINDS.intersection(tokens[one.end : two.start]) and "of" in tokens[one.end : two.start]
+        for one, two in pairwise(findings)
+    )
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
-from calibrate import common_slope, expected_error, platt, sigmoid
 from export import OUTPUTS, Whole, onnx_of, shrink, soup, swapped
-from measure import LEAST, auc, aucs
+from measure import aucs
+from operate import calibrate_card
 from outlier import Outlier, areas
 from torch import nn
 from train import member, trained_masks
@@ -50,12 +50,8 @@ RELATIONS = {
     "Pneumothorax": [("", "pneumothorax")],
 }
 GOOD = 0.60  # an AUC below which no question is answered from a finding, however well calibrated
-# Calibrated probabilities from which on the answer is yes, and below which it is no.
-YES, NO = 0.65, 0.15
 # Nearer to the limit asked about a cardiothoracic ratio is not told.
 NEAR = 0.012
-STRANGE = 99.5  # percentile of the training films' distances, and a margin
-MARGIN = 1.15
 
 
 @torch.no_grad()
@@ -88,44 +84,17 @@ def quality(logits: Array, films: data.Films) -> dict[str, float]:
     return {"mean": sum(found.values()) / len(found), **found}
 
 
-def labels(logits: Array, films: data.Films, good: dict[str, float]) -> list[dict[str, Any]]:
-    """The card's findings, calibrated on ``films``."""
-    truth = films.findings.double().numpy()
-    wide = [k for k in range(truth.shape[1]) if truth[:, k].sum() >= LEAST]
-    slope = common_slope(logits[:, wide], truth[:, wide])
-    # One attribute stands for both: where nodules are not seen well enough, none is never said.
-    small = good["Nodule"] < GOOD
-    found = []
-    for k, name in enumerate(data.FINDINGS):
-        temperature, bias = platt(logits[:, k], truth[:, k], slope)
-        p = sigmoid(logits[:, k] / temperature + bias)
-        trusted = good.get(name, 0.0) >= GOOD
-        found.append(
-            {
-                "name": name,
-                "temperature": round(temperature, 4),
-                "bias": round(bias, 4),
-                "threshold": YES,
-                "no_below": 0.0 if name == "Mass" and small else NO,
-                "relations": [list(r) for r in RELATIONS.get(name, [])] if trusted else [],
-                "auc": round(auc(logits[:, k], truth[:, k]), 4),
-                "calibration_error": round(expected_error(p, truth[:, k]), 4),
-            }
-        )
-    return found
-
-
-def binary(name: str, positive: str, logits: Array, truth: Array) -> dict[str, Any]:
-    """The card's view or sex."""
-    temperature, bias = platt(logits, truth)
-    return {
-        "output": name,
-        "activation": "sigmoid",
-        "positive": positive,
-        "temperature": round(temperature, 4),
-        "bias": round(bias, 4),
-        "threshold": 0.5,
-    }
+def labels(good: dict[str, float]) -> list[dict[str, Any]]:
+    """The card's findings, not calibrated yet (operate.py)."""
+    return [
+        {
+            "name": name,
+            "relations": [list(r) for r in RELATIONS.get(name, [])]
+            if good.get(name, 0.0) >= GOOD
+            else [],
+        }
+        for name in data.FINDINGS
+    ]
 
 
 def seen_by(session: Any, films: data.Films) -> dict[str, Array]:
@@ -138,7 +107,7 @@ def seen_by(session: Any, films: data.Films) -> dict[str, Array]:
     return {name: value.astype(np.float64) for name, value in zip(OUTPUTS, joined, strict=True)}
 
 
-def write(out: Path, model: nn.Module, train: data.Films, valid: data.Films) -> None:
+def write(out: Path, model: nn.Module, valid: data.Films, nih: Path) -> None:
     """The ONNX file, card.json and manifest.json; calibrated with the file as it runs."""
     small = shrink(onnx_of(model))
     path = out / "vision.onnx"
@@ -147,9 +116,7 @@ def write(out: Path, model: nn.Module, train: data.Films, valid: data.Films) -> 
     values = seen_by(session, valid)
     good = quality(values["findings"], valid)
     print("exported", {name: round(value, 4) for name, value in good.items()})
-    limit = float(np.percentile(seen_by(session, train)["distance"], STRANGE)) * MARGIN
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    facts = valid.facts.double().numpy()
     card = {
         "name": "ehrqa-vision",
         "file": path.name,
@@ -157,15 +124,16 @@ def write(out: Path, model: nn.Module, train: data.Films, valid: data.Films) -> 
         "input": {"name": "image", "size": [data.SIZE, data.SIZE], "channels": 1,
                   "scale": 1 / 255, "mean": [0.0], "std": [1.0], "fit": "stretch"},
         "findings": {"output": "findings", "activation": "sigmoid",
-                     "labels": labels(values["findings"], valid, good)},
-        "view": binary("view", "PA", values["view"], facts[:, 0]),
-        "sex": binary("sex", "F", values["sex"], facts[:, 1]),
+                     "labels": labels(good)},
+        "view": {"output": "view", "positive": "PA"},
+        "sex": {"output": "sex", "positive": "F"},
         "masks": {"output": "masks", "activation": "sigmoid", "labels": list(data.MASKS),
                   "threshold": 0.5, "margin": NEAR},
-        "outlier": {"output": "distance", "limit": round(limit, 3)},
+        "outlier": {"output": "distance", "limit": 0.0},
         "validated": {"view": True, "sex": True, "heart": True, "mediastinum": False},
     }  # fmt: skip
     (out / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    calibrate_card(out / "card.json", out / "card.json", nih)
     manifest = {
         "file": path.name,
         "bytes": path.stat().st_size,
@@ -195,8 +163,8 @@ def main() -> None:
     write(
         given.out,
         Whole(members, masks, usual(members, masks, some(train))).eval(),
-        some(train),
         valid,
+        given.nih,
     )
 
 

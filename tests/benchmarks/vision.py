@@ -153,6 +153,8 @@ CHANGES: dict[str, Callable[[Image.Image], Image.Image]] = {
     "dark (gamma 2)": lambda image: image.point([round(255 * (v / 255) ** 2) for v in range(256)]),
     "white border": lambda image: ImageOps.expand(image, border=12, fill=255),
     "corners covered": lambda image: _covered(image),
+    **{f"turned by {d}": lambda image, d=d: image.rotate(d, expand=True) for d in (90, 180, 270)},
+    "mirrored": ImageOps.mirror,
 }
 
 
@@ -188,7 +190,7 @@ def main() -> None:
         report["nih_valid"] = findings(rows, predict(plain, given.vision))
         report["changed"] = {}
         for name, change in CHANGES.items():
-            folder = work / name.split()[0]
+            folder = work / name.replace(" ", "_")
             folder.mkdir()
             for row in rows:
                 image = Image.open(plain / row["file"]).convert("L")

@@ -89,7 +89,8 @@ class TestVqa:
     def test_what_is_no_film_is_declined_and_what_cannot_be_read_fails(self, cli, films):
         ran = cli("vqa", films / "i504.png", "Is it AP?", "--vision", CARD, "--json")
         found = json.loads(ran.out)
-        assert ran.code == 3 and found["reason"]["signal"] == "unreadable"
+        assert ran.code == 3 and found["reason"]["signal"] == "unlike"
+        assert found["reason"]["kind"] == "not_seen"
         assert "does not look like a frontal chest X-ray: it is in colour" in found["text"]
         ran = cli("vqa", films / "i503.png", "Is it AP?", "--vision", CARD)
         assert (ran.code, ran.out) == (1, "") and "i503.png" in ran.err and "hint: " in ran.err
@@ -118,7 +119,7 @@ class TestVqa:
         ran = cli("vqa", films / "i502.png", "Is there pneumonia?", "--vision", PLAIN, "--json")
         found = json.loads(ran.out)
         # the mean grey of the film's middle square lies between no_below and the threshold
-        assert ran.code == 3 and "not surely enough, in this image" in found["text"]
+        assert ran.code == 3 and "in this image “pneumonia” is neither seen" in found["text"]
         white = films / "white.png"
         Image.fromarray(np.full((40, 40), 230, np.uint8)).save(white)
         ran = cli("vqa", white, "Is there pneumonia?", "--vision", PLAIN, "--json")
@@ -278,6 +279,59 @@ class TestPredict:
         monkeypatch.setattr(images_model.output, "to_json", lambda record: 1 / 0)
         assert cli("images", "predict", films, "--out", out, "--vision", CARD).code == 1
         assert out.read_text() == "before\n" and list(tmp_path.glob("*.part")) == []
+
+    def test_what_is_skipped_is_named_with_the_reason(self, cli, films, tmp_path):
+        (films / "folder.png").mkdir()
+        (films / ".cache").mkdir()
+        (films / ".hidden.png").write_bytes(b"x")
+        (films / "gone.png").symlink_to(films / "nothing")
+        (films / "loop").symlink_to(films)
+        (films / "i503.png").unlink()
+        (films / "deeper").mkdir()
+        (films / "deeper" / "list.csv").write_text("a,b")
+        out = tmp_path / "o.jsonl"
+        ran = cli("images", "predict", films, "--out", out, "--vision", CARD)
+        assert ran.code == 0  # nothing that is an image was left out
+        assert [json.loads(line)["file"] for line in out.read_text().splitlines()] == [
+            *("i501.png", "i502.png", "i504.png")
+        ]
+        for said in (
+            "skipped notes.txt: is no PNG, JPEG or DICOM file",
+            "skipped deeper/list.csv: is no PNG, JPEG or DICOM file",
+            "skipped folder.png: is a folder",
+            "skipped .cache: is hidden",
+            "skipped .hidden.png: is hidden",
+            "skipped gone.png: is a link to nothing",
+            "skipped loop: is a link to a folder, which is not followed",
+            "7 skipped",
+        ):
+            assert said in ran.err
+        assert "skipped deeper:" not in ran.err
+
+    def test_of_many_skipped_the_kinds_are_counted(self, cli, films, tmp_path):
+        for number in range(30):
+            (films / f"{number}.txt").write_text("no image")
+        out = tmp_path / "o.jsonl"
+        ran = cli("images", "predict", films, "--out", out, "--vision", CARD)
+        assert (
+            ran.err.count("skipped ") >= 20
+            and "and 11 more were skipped: in all 31 (is no PNG" in ran.err
+        )
+
+    def test_weights_that_are_gone_or_torn(self, cli, films, tmp_path):
+        card = tmp_path / "card.json"
+        card.write_bytes(CARD.read_bytes())
+        weights = CARD.parent / json.loads(CARD.read_text())["file"]
+        for data, said in ((None, "cannot read the model"), (weights.read_bytes()[:99], "corrupt")):
+            if data is not None:
+                (tmp_path / weights.name).write_bytes(data)
+            for argv in (
+                ("vqa", films / "i501.png", "Is it AP?"),
+                ("images", "predict", films, "--out", tmp_path / "o.jsonl"),
+            ):
+                ran = cli(*argv, "--vision", card)
+                assert ran.code == 1 and said in ran.err and "hint: " in ran.err
+                assert "Traceback" not in ran.err and not (tmp_path / "o.jsonl").exists()
 
     def test_without_images_or_a_place_to_write(self, cli, films, tmp_path):
         (tmp_path / "empty").mkdir()

@@ -41,7 +41,9 @@ class Input:
 class Label:
     """One finding: its calibration, where it counts as present, and the relations it stands for.
 
-    Between ``no_below`` and ``threshold`` neither presence nor absence is said.
+    Between ``no_below`` and ``threshold`` neither presence nor absence is said. ``ratio`` times
+    what the cardiothoracic ratio has above a half is added to the logit; then nothing is said
+    without a ratio to be believed.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Label:
     threshold: float
     no_below: float | None
     relations: tuple[Relation, ...]
+    ratio: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class Binary:
-    """View or sex: column ``index`` of an output is the logit (or probability) of ``positive``."""
+    """View or sex: column ``index`` of an output is the logit (or probability) of ``positive``.
+
+    Between ``no_below`` and ``threshold`` neither is said.
+    """
 
     output: str
     activation: str
@@ -72,6 +78,13 @@ class Binary:
     temperature: float
     bias: float
     threshold: float
+    no_below: float | None = None
+
+    def is_told(self, p: float) -> bool:
+        """Is ``p``, of ``positive``, sure enough to say which it is? NaN is not."""
+        return p >= self.threshold or p < (
+            self.threshold if self.no_below is None else self.no_below
+        )
 
 
 @dataclass(frozen=True)
@@ -135,7 +148,7 @@ def load(path: Path) -> Card:
         ) from None
     try:
         data = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}", "mend it; see docs/vqa.md") from None
     root = _Part(path, "", data)
     optional = {
@@ -145,6 +158,8 @@ def load(path: Path) -> Card:
     }
     if not set(optional) - {"outlier", "heat"}:
         raise root.wrong("findings", "is missing: a model must say something of an image")
+    if "masks" not in optional and any(one.ratio for one in _labels(optional)):
+        raise root.wrong("findings.labels", "name a ratio, which needs masks")
     return Card(
         path=path,
         name=root.text("name"),
@@ -155,6 +170,10 @@ def load(path: Path) -> Card:
         validated=_validated(root),
         **optional,
     )
+
+
+def _labels(sections: Mapping[str, Any]) -> tuple[Label, ...]:
+    return sections["findings"].labels if "findings" in sections else ()
 
 
 class _Part:
@@ -204,9 +223,13 @@ class _Part:
         value = self.data.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(key, f"must be a number, not {value!r}")
-        if not math.isfinite(value):
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if not math.isfinite(found):
             raise self.wrong(key, "must be finite")
-        return float(value)
+        return found
 
     def share(self, key: str, default: float | None = None) -> float:
         """A number from 0 to 1."""
@@ -269,12 +292,7 @@ def _findings(part: _Part) -> Findings:
 
 
 def _label(part: _Part) -> Label:
-    threshold = part.share("threshold", 0.5)
-    no_below = None
-    if part.data.get("no_below") is not None:
-        no_below = part.share("no_below")
-        if no_below > threshold:
-            raise part.wrong("no_below", "must not be above the threshold")
+    threshold, no_below = _limits(part)
     relations = part.data.get("relations", [])
     if not isinstance(relations, list):
         raise part.wrong("relations", "must be a list of [object, attribute]")
@@ -285,7 +303,19 @@ def _label(part: _Part) -> Label:
         threshold=threshold,
         no_below=no_below,
         relations=tuple(_relation(part, pair) for pair in relations),
+        ratio=part.number("ratio", 0.0),
     )
+
+
+def _limits(part: _Part) -> tuple[float, float | None]:
+    """``threshold`` and ``no_below`` of a label, a view or a sex."""
+    threshold = part.share("threshold", 0.5)
+    if part.data.get("no_below") is None:
+        return threshold, None
+    no_below = part.share("no_below")
+    if no_below > threshold:
+        raise part.wrong("no_below", "must not be above the threshold")
+    return threshold, no_below
 
 
 def _relation(part: _Part, pair: Any) -> Relation:
@@ -307,6 +337,7 @@ def _binary(options: tuple[str, str], part: _Part) -> Binary:
     index = part.number("index", 0)
     if index < 0 or index != int(index):
         raise part.wrong("index", "must be a whole number from 0")
+    threshold, no_below = _limits(part)
     return Binary(
         output=part.text("output"),
         activation=part.choice("activation", ACTIVATIONS, "sigmoid"),
@@ -314,7 +345,8 @@ def _binary(options: tuple[str, str], part: _Part) -> Binary:
         positive=part.choice("positive", options, options[0]),
         temperature=part.above_zero("temperature", 1.0),
         bias=part.number("bias", 0.0),
-        threshold=part.share("threshold", 0.5),
+        threshold=threshold,
+        no_below=no_below,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from ehrqa_cli.contracts.images import Coverage, Relation
 from ehrqa_cli.vqa.model import anatomy
-from ehrqa_cli.vqa.model.card import Card, Label
+from ehrqa_cli.vqa.model.card import Binary, Card, Label
 from ehrqa_cli.vqa.model.run import Seen
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
@@ -80,6 +82,26 @@ def thresholds(card: Card) -> VqaThresholds:
         sex=sex if card.sex is None or card.sex.positive == "F" else 1 - sex,
         margin=card.masks.margin if card.masks else 0.0,
     )
+
+
+def told(spec: Binary | None, p: float | None, of: str) -> float | None:
+    """``p``, the probability of the view or sex ``of``, or None where the card does not say it."""
+    if spec is None or p is None:
+        return None
+    return p if spec.is_told(p if spec.positive == of else 1 - p) else None
+
+
+def findings(card: Card, seen: Seen, heart: float | None) -> Floats:
+    """The probability of each label, with the cardiothoracic ratio ``heart`` where it counts: NaN
+    where that is None."""
+    out = seen.findings.copy()
+    for k, label in enumerate(card.labels):
+        if label.ratio and heart is None:
+            out[k] = _NAN
+        elif label.ratio and heart is not None and 0 < out[k] < 1:
+            odds = float(out[k]) / (1 - float(out[k])) * math.exp(label.ratio * (heart - 0.5))
+            out[k] = odds / (1 + odds)
+    return out
 
 
 def heart_ratio(card: Card, seen: Seen, *, always: bool = False) -> float | None:

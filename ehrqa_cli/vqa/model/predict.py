@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +18,67 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".dcm", ".dicom"})
 _MAGIC = ((0, b"\x89PNG\r\n\x1a\n"), (0, b"\xff\xd8\xff"), (128, b"DICM"))
 
 
-def images_in(folder: Path) -> list[Path]:
-    """The images of a folder and those below it, sorted by their path: what is named as one, or
-    begins as one. Raises UsageError when there is no such folder, or no image in it."""
+@dataclass(frozen=True)
+class Listed:
+    """The images of a folder, sorted by their path; and of all else there the path and why it was
+    left out."""
+
+    images: list[Path]
+    skipped: list[tuple[str, str]]
+
+
+def images_in(folder: Path) -> Listed:
+    """What is in a folder and those below it: an image is named as one, or begins as one.
+
+    Of folders only those are listed that are hidden, links, closed, or named as an image. Raises
+    UsageError when there is no such folder, or no image in it.
+    """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}", "name the folder of images")
-    found = [
-        path
-        for path in folder.rglob("*")
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-        and (path.suffix.lower() in SUFFIXES or _begins_as_image(path))
-    ]
-    if not found:
+    images: list[Path] = []
+    skipped: list[tuple[str, str]] = []
+
+    def sort(path: Path, why: str) -> None:
+        if why:
+            skipped.append((path.relative_to(folder).as_posix(), why))
+        elif not path.is_dir():
+            images.append(path)
+
+    def closed(error: OSError) -> None:
+        sort(Path(error.filename), f"cannot be opened: {error.strerror}")
+
+    for here, folders, files in os.walk(folder, onerror=closed):
+        for name in folders:
+            sort(Path(here, name), _not_entered(Path(here, name)))
+        for name in files:
+            sort(Path(here, name), _no_image(Path(here, name)))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+    if not images:
         raise UsageError(
             f"there is no image in {folder}", "it should hold PNG, JPEG or DICOM files"
         )
-    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    images.sort(key=lambda path: path.relative_to(folder).as_posix())
+    return Listed(images, sorted(skipped))
+
+
+def _not_entered(path: Path) -> str:
+    """Why a folder has no part in it, or is no image though it is named as one; else nothing."""
+    if path.name.startswith("."):
+        return "is hidden"
+    if path.is_symlink():
+        return "is a link to a folder, which is not followed"
+    return "is a folder" if path.suffix.lower() in SUFFIXES else ""
+
+
+def _no_image(path: Path) -> str:
+    """Why a file is not looked at; nothing for an image."""
+    if path.name.startswith("."):
+        return "is hidden"
+    if not path.is_file():
+        return "is a link to nothing" if path.is_symlink() else "is no ordinary file"
+    if path.suffix.lower() in SUFFIXES or _begins_as_image(path):
+        return ""
+    return "is no PNG, JPEG or DICOM file"
 
 
 def predictions(
@@ -65,15 +111,18 @@ def describer(model: VisionModel) -> Callable[[Seen], dict[str, Any]]:
     relations = graph.Relations(card)
 
     def describe(seen: Seen) -> dict[str, Any]:
-        of_relations = zip(relations.names, relations.probabilities(seen.findings), strict=True)
+        heart = graph.heart_ratio(card, seen)
+        findings = graph.findings(card, seen, heart)
+        of_relations = zip(relations.names, relations.probabilities(findings), strict=True)
         return {
             "findings": {
                 label.name: _rounded(float(p))
-                for label, p in zip(card.labels, seen.findings, strict=True)
+                # where the ratio is not to be believed: what the network alone says
+                for label, p in zip(card.labels, _filled(findings, seen.findings), strict=True)
             },
             "view": _pair("PA", "AP", seen.pa),
             "sex": _pair("F", "M", seen.female),
-            "ctr": _rounded(graph.heart_ratio(card, seen, always=True)),
+            "ctr": _rounded(heart or graph.heart_ratio(card, seen, always=True)),
             "mtr": None,
             "relations": [
                 {"object": place or None, "attribute": name, "probability": _rounded(float(p))}
@@ -83,6 +132,10 @@ def describer(model: VisionModel) -> Callable[[Seen], dict[str, Any]]:
         }
 
     return describe
+
+
+def _filled(findings: graph.Floats, instead: graph.Floats) -> graph.Floats:
+    return np.where(np.isnan(findings), instead, findings)
 
 
 def _pair(one: str, other: str, p: float | None) -> dict[str, float | None] | None:

@@ -119,7 +119,7 @@ class VisionModel:
             return "it is in colour"
         limit = self.card.outlier.limit if self.card.outlier else None
         if limit is not None and distance is not None and not distance <= limit:  # NaN is strange
-            return "it is unlike the X-rays that the model knows"
+            return "it is turned, or unlike the X-rays that the model knows"
         return ""
 
     def _findings(self, made: Mapping[str, Floats], count: int) -> Floats:

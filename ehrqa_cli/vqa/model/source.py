@@ -19,6 +19,7 @@ from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import graph, pipeline, studies
 from ehrqa_cli.vqa.model.cache import Entry, File, GraphCache
 from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.reader import UNREAD
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 # Called with (images looked at so far, images to look at).
@@ -182,12 +183,15 @@ class ModelGraphs(SceneGraphSource):
         seen = looked.seen
         if seen is None:
             return Entry(looked.sha256, error=looked.error or "cannot be read")
+        card = self.model.card
+        heart = graph.heart_ratio(card, seen)
+        findings = graph.findings(card, seen, heart)
         return Entry(
             image=looked.sha256,
-            probabilities=self._relations.probabilities(seen.findings).tobytes(),
-            pa=_known(seen.pa),
-            female=_known(seen.female),
-            heart=graph.heart_ratio(self.model.card, seen),
+            probabilities=self._relations.probabilities(findings).tobytes(),
+            pa=graph.told(card.view, seen.pa, "PA"),
+            female=graph.told(card.sex, seen.female, "F"),
+            heart=heart,
             in_distribution=seen.in_distribution,
             problem=seen.strange,
         )
@@ -195,7 +199,7 @@ class ModelGraphs(SceneGraphSource):
     def _graph(self, study: int, path: str, entry: Entry) -> SceneGraph:
         image = os.path.basename(path)  # of ten thousand paths, where Path would take longer
         if entry.error:
-            problem = f"cannot be read: {entry.error}"
+            problem = f"{UNREAD}: {entry.error}"
             return SceneGraph(study, self._nothing, image=image, problem=problem, cached=True)
         if not entry.in_distribution:
             problem = f"does not look like a frontal chest X-ray: {entry.problem}"
@@ -210,11 +214,6 @@ class ModelGraphs(SceneGraphSource):
             image=image,
             cached=True,
         )
-
-
-def _known(p: float | None) -> float | None:
-    """None for what a model gives as NaN."""
-    return None if p is None or p != p else p
 
 
 def _first(ids: Sequence[str] | None) -> str:

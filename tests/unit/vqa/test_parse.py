@@ -185,3 +185,42 @@ def test_the_builders_wordings_mean_their_forms() -> None:
                 wrong.append(question)
     assert count > 250
     assert len(wrong) <= count * 0.02, wrong
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How is cardiomegaly determined?",
+        "How would pneumonia look?",
+        "Why is there an effusion?",
+        "When is an AP view used?",
+        "Will there be an effusion?",
+        "Are effusions common?",
+        "Is pneumothorax a type of effusion?",
+        "How do you know that the cardiothoracic ratio is above 1/2?",
+    ],
+)
+def test_what_holds_in_general_is_no_question_about_an_image(question: str) -> None:
+    with pytest.raises(Unparsed) as raised:
+        parse(question)
+    assert raised.value.reason.kind == "general"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What position is the patient in for this image?", "not_understood"),
+        ("Is the trachea midline?", "unknown_finding"),
+        ("Is there an aortic aneurysm?", "unknown_finding"),
+        ("How many nodules are there?", "unknown_finding"),
+    ],
+)
+def test_what_no_reader_sees_is_not_read_as_something_else(question: str, kind: str) -> None:
+    with pytest.raises(Unparsed) as raised:
+        parse(question)
+    assert raised.value.reason.kind == kind
+
+
+def test_words_of_general_questions_stand_in_others_too() -> None:
+    assert str(parse("What is the view position of this patient's film?")) == "view"
+    assert str(parse("Which abnormalities do the lungs have in common?")).startswith("name")

@@ -115,11 +115,14 @@ def test_a_finding_of_the_whole_image() -> None:
     seen = [(ANYWHERE, "pneumothorax")]
     vqa = Vqa(FakeGraphs(seen, {7: {seen[0]: 0.9}, 8: {seen[0]: 0.1}}))
     assert list(vqa.answer("Is there a pneumothorax?", [7, 8]).yes) == [7]
-    # Which side it is on is not known; where there is none, no side has one.
+    # Which side it is on is not known; where there is none, no side has one. "Where" has no answer
+    # at all: "none" would be one about places that the source has not learned.
     side = vqa.answer("Is there a pneumothorax in the left lung?", [7, 8])
     assert (list(side.yes), list(side.unknown)) == ([], [7])
-    places = vqa.answer("Where is the pneumothorax?", [7, 8])
-    assert (dict(places.values), list(places.unknown)) == ({}, [7])
+    for study in (7, 8):
+        where = vqa.detail("Where is the pneumothorax?", study)
+        assert where.reason is not None and where.reason.kind == "not_covered"
+        assert "not learned where pneumothorax is" in where.reason.sentence
 
 
 def test_a_relation_unknown_for_one_study() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,9 @@ def test_the_key_changes_with_the_card_and_with_the_model(tmp_path: Path):
         ("findings.labels.0.relations", [["", "plural effusion"]], "'pleural effusion'"),
         ("findings.labels.0.relations", [["left lungs", "pneumonia"]], "'left lung'"),
         ("view.positive", "lateral", "view.positive must be one of PA, AP"),
+        ("view.no_below", 0.9, "view.no_below must not be above"),
+        ("findings.labels.0.bias", 10**400, "bias must be finite"),
+        ("findings.labels.0.ratio", "wide", "ratio must be a number"),
         ("sex.index", 0.5, "sex.index must be a whole number"),
         ("masks.labels", ["heart"], "masks.labels must be heart"),
         ("outlier.limit", "high", "outlier.limit must be a number"),
@@ -102,3 +106,75 @@ def test_files_that_are_no_cards(tmp_path: Path):
     (tmp_path / "card.json").write_text(json.dumps(only))
     with pytest.raises(UsageError, match="must say something"):
         card.load(tmp_path)
+
+
+def test_a_ratio_needs_masks(tmp_path: Path):
+    path = changed(tmp_path, "findings.labels.0.ratio", 5.0)
+    card.load(path)
+    data = json.loads(path.read_text())
+    del data["masks"]
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match="a ratio, which needs masks"):
+        card.load(path)
+
+
+ODD = (
+    None,
+    True,
+    -1,
+    0,
+    10**400,
+    1e308,
+    -1e308,
+    "",
+    "x",
+    [],
+    {},
+    [[]],
+    ["", ""],
+    "\ud800",
+    [1] * 9,
+)
+
+
+def scrambled(rng: random.Random, node: Any) -> None:
+    """Put something odd into one place of a card, or take it out."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        key = rng.choice(keys)
+        if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.8:
+            node = node[key]
+        elif rng.random() < 0.2:
+            del node[key]
+            return
+        else:
+            node[key] = rng.choice(ODD)
+            return
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scrambled_card_is_a_card_or_an_error_of_one_line(tmp_path: Path, seed: int):
+    rng = random.Random(seed)
+    path, whole = tmp_path / "card.json", CARD.read_bytes()
+    for number in range(200):
+        data = bytearray(whole)
+        if number % 2:
+            raw = json.loads(whole)
+            for _ in range(rng.randint(1, 3)):
+                scrambled(rng, raw)
+            data = bytearray(json.dumps(raw).encode())
+        else:
+            for _ in range(rng.randint(1, 8)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(data)
+        try:
+            card.load(path)
+        except UsageError as error:
+            assert error.hint and "\n" not in error.message
+
+
+def test_a_card_nested_without_end(tmp_path: Path):
+    path = tmp_path / "card.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="is not JSON"):
+        card.load(path)

@@ -102,3 +102,28 @@ def test_no_width_without_a_chest():
     assert graph.heart_ratio(model.card, seen, always=True) == 0.0
     plain = VisionModel.open(PLAIN)
     assert graph.heart_ratio(plain.card, plain.see([picture(film())])[0], always=True) is None
+
+
+@pytest.mark.parametrize(
+    ("p", "told"), [(0.05, True), (0.11, False), (0.5, False), (0.94, False), (0.95, True)]
+)
+def test_between_its_limits_neither_view_is_said(p: float, told: bool):
+    view = card.load(CARD).view
+    assert view is not None
+    sure = dataclasses.replace(view, positive="PA", threshold=0.95, no_below=0.1)
+    assert graph.told(sure, p, "PA") == (p if told else None)
+    other = dataclasses.replace(sure, positive="AP")
+    assert graph.told(other, 1 - p, "PA") == (pytest.approx(1 - p) if told else None)
+    assert graph.told(sure, float("nan"), "PA") is None
+
+
+def test_the_width_of_the_heart_counts_where_the_card_says_so():
+    made = with_labels(Effusion={"ratio": 10.0})
+    seen = dataclasses.replace(
+        VisionModel(made).see([picture(film())])[0], findings=np.full(3, 0.5, np.float32)
+    )
+    at = [label.name for label in made.labels].index("Effusion")
+    for heart, p in ((0.5, 0.5), (0.6, 1 / (1 + np.exp(-1))), (0.4, 1 / (1 + np.exp(1)))):
+        found = graph.findings(made, seen, heart)
+        assert found[at] == pytest.approx(p) and np.delete(found, at).tolist() == [0.5, 0.5]
+    assert np.isnan(graph.findings(made, seen, None)[at])  # nothing is said without a ratio

@@ -247,7 +247,7 @@ def test_one_bad_study_of_many_is_reported_and_the_rest_answered(shelf: Shelf):
 def test_a_study_that_cannot_be_read_is_declined_with_the_reason(shelf: Shelf):
     vqa = asked(shelf)
     answer = vqa.detail("Is it an AP film?", 4)
-    assert answer.reason is not None and answer.reason.kind == "unreadable"
+    assert answer.reason is not None and answer.reason.kind == "unlike"
     assert answer.reason.sentence == (
         "The image of study 4 does not look like a frontal chest X-ray: it is in colour."
     )
