@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,13 +17,17 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
 from ehrqa_cli.ehr import sqlite_guard as guard
+from ehrqa_cli.ehr.aside import Aside, Left
+from ehrqa_cli.ehr.sqlite_clock import Timed, timed
 
 _MAGIC = b"SQLite format 3\x00"
 _STEPS = 1000  # virtual machine steps between two looks at the clock
+_GRACE = 0.5  # seconds that a query has to end by itself once its time is over
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _TOO_MUCH = re.compile(
     "too (large|many (terms|columns|references)|complex)|stack overflow|too deep", re.I
 )
+_ERRORS = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError)
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
 
@@ -33,23 +38,38 @@ class SqliteDatabase(Database):
     counts_steps: ClassVar[bool] = True
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        """Use ``open``; this takes a connection that ``guard.prepare`` has not yet seen."""
+        """Use ``open``; this takes a connection that ``guard.prepare`` has seen."""
         self.path = path
-        self._connection = connection
         self._lock = threading.Lock()
+        self._aside = Aside()
         self._cancelled = False
         self._timed_out = False
         self._deadline = 0.0
         self._looks = 0  # that are left before Limits.steps are over; below 0 for no such limit
-        guard.prepare(connection)
         self._schema = _read_schema(connection)
         self._meta = _read_meta(connection)
         self._fingerprint: str | None = None
+        self._use(connection)
+
+    def _use(self, connection: sqlite3.Connection) -> None:
+        """Guard ``connection``, which is prepared, and ask it from now on."""
+        self._connection = connection
+        self._left = False  # is a query still running that nobody waits for?
         self._authorizer = guard.Authorizer(self._schema, _modules(connection))
         self._functions = guard.TextFunctions()
         self._functions.register(connection)
         connection.set_authorizer(self._authorizer)
-        connection.set_progress_handler(self._tick, _STEPS)
+        connection.set_progress_handler(
+            lambda: self._tick() if connection is self._connection else 1, _STEPS
+        )
+
+    def _renew(self) -> None:
+        """Another connection in the place of one that is still busy. Raises DatabaseError."""
+        if self._left:
+            try:
+                self._use(_connect(self.path))
+            except (sqlite3.Error, MemoryError) as error:
+                raise LimitExceeded("the last query has not ended yet", "try again") from error
 
     @classmethod
     def open(cls, target: str | Path) -> SqliteDatabase:
@@ -67,18 +87,14 @@ class SqliteDatabase(Database):
     def open_any(cls, path: Path) -> SqliteDatabase:
         """Open ``path`` for reading, whatever its tables (a benchmark's databases are no EHRs).
         Raises DatabaseError."""
-        _check_file(path)
         try:
-            connection = sqlite3.connect(
-                _uri(path), uri=True, check_same_thread=False, isolation_level=None
-            )
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
-        connection.text_factory = _decode
-        try:
-            return cls(path, connection)
+            connection = _connect(path)
+            try:
+                return cls(path, connection)
+            except BaseException:
+                connection.close()
+                raise
         except (sqlite3.Error, MemoryError) as error:
-            connection.close()
             raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
 
     def schema(self) -> Mapping[str, Sequence[str]]:
@@ -113,11 +129,13 @@ class SqliteDatabase(Database):
             )
         guard.check_statement(sql)
         with self._lock:
-            self._begin(limits)
+            self._renew()
+            bound = timed(sql, limits.now)
+            self._begin(bound.sql, limits)
             started = time.monotonic()
             try:
-                columns, rows = self._fetch(sql, limits)
-            except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError) as error:
+                columns, rows = self._run(bound, limits)
+            except (*_ERRORS, Left, KeyboardInterrupt) as error:
                 raise self._explain(error, limits) from error
             finally:
                 self._deadline = 0.0
@@ -128,10 +146,8 @@ class SqliteDatabase(Database):
     def cancel(self) -> None:
         """End the running query from another thread."""
         self._cancelled = True
-        try:
+        with suppress(sqlite3.ProgrammingError):  # closed: nothing is running
             self._connection.interrupt()
-        except sqlite3.ProgrammingError:
-            return  # closed: nothing is running
 
     def fingerprint(self) -> str:
         """``sqlite:`` and 16 hex digits: a hash of the tables, their last rows and some pages.
@@ -142,6 +158,7 @@ class SqliteDatabase(Database):
         """
         if self._fingerprint is None:
             with self._lock:
+                self._renew()
                 try:
                     hashed = _hash_file(self.path, self._last_rows())
                 except OSError as error:
@@ -171,16 +188,18 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        self._connection.close()
+        self._aside.close()
+        if not self._left:  # else it is closed when its query has ended
+            self._connection.close()
 
-    def _begin(self, limits: Limits) -> None:
-        self._cancelled = self._timed_out = self._functions.too_long = False
+    def _begin(self, sql: str, limits: Limits) -> None:
+        self._cancelled = self._timed_out = False
         self._authorizer.denied = None
-        self._functions.length = limits.length
         try:
-            guard.bound(self._connection, limits.length)
+            length = guard.bound(self._connection, limits.length, sql)
         except sqlite3.ProgrammingError as error:
             raise DatabaseError("the database is closed", "open it again") from error
+        self._functions.begin(length, limits.now)
         self._looks = -1 if limits.steps is None else limits.steps // _STEPS + 1
         self._deadline = time.monotonic() + limits.seconds
 
@@ -190,8 +209,29 @@ class SqliteDatabase(Database):
             self._timed_out = True
         return int(self._timed_out or self._cancelled)
 
-    def _fetch(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
-        cursor = self._connection.cursor()
+    def _run(self, bound: Timed, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
+        """Columns and rows. Raises Left when the query does not end by itself, having left it."""
+        used = self._connection
+        try:
+            columns, rows = self._aside.run(
+                lambda: self._fetch(used, bound.sql, limits), self._is_over, used.close
+            )
+        except (Left, KeyboardInterrupt):
+            self._left = True
+            with suppress(sqlite3.ProgrammingError):  # it has ended and is closed
+                used.interrupt()
+            raise
+        return bound.columns(columns), rows
+
+    def _is_over(self) -> bool:
+        late = time.monotonic() > self._deadline + _GRACE
+        self._timed_out = self._timed_out or late
+        return late or self._cancelled
+
+    def _fetch(
+        self, connection: sqlite3.Connection, sql: str, limits: Limits
+    ) -> tuple[tuple[str, ...], list[Row]]:
+        cursor = connection.cursor()
         try:
             cursor.execute(sql)
             columns = tuple(d[0] for d in cursor.description or ())
@@ -219,6 +259,8 @@ class SqliteDatabase(Database):
                 f"the query took longer than {took}",
                 "ask about fewer patients or a shorter time, or raise the time limit",
             )
+        if self._functions.refused is not None:
+            return self._functions.refused
         if self._authorizer.denied is not None:
             what, hint = self._authorizer.denied
             return Refused(f"{what} is not allowed", hint)
@@ -233,10 +275,11 @@ class SqliteDatabase(Database):
             or isinstance(error, (sqlite3.DataError, OverflowError))
         ):
             return LimitExceeded(
-                f"a text in the query is longer than {limits.length:,} bytes", "ask for less"
+                f"a text in the query is longer than {self._functions.length:,} bytes",
+                "ask for less",
             )
         text = str(error)
-        if code == sqlite3.SQLITE_INTERRUPT:  # Ctrl-C while SQLite was calling Python
+        if code == sqlite3.SQLITE_INTERRUPT or isinstance(error, KeyboardInterrupt):  # Ctrl-C
             return Cancelled("the query was interrupted", "run it again when you like")
         if _TOO_MUCH.search(text):
             return LimitExceeded(f"the query is too large: {text}", "ask for less at once")
@@ -271,6 +314,23 @@ class SqliteDatabase(Database):
             rows = self._connection.execute(f'SELECT max("{column}") FROM "{quoted}"').fetchall()
         last: Scalar = rows[0][0]
         return last
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    _check_file(path)
+    try:
+        connection = sqlite3.connect(
+            _uri(path), uri=True, check_same_thread=False, isolation_level=None
+        )
+    except sqlite3.Error as error:
+        raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
+    connection.text_factory = _decode
+    try:
+        guard.prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _check_file(path: Path) -> None:
