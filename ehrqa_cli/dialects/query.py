@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from sqlglot import expressions as exp
 
-from ehrqa_cli.contracts.errors import DatabaseError, Refused
+from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
 from ehrqa_cli.dialects.joins import queries_later
@@ -18,6 +19,7 @@ _PLAIN = "write the query with ordinary SQL only"
 _CLAUSES = frozenset(
     {"from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
 )
+_MOST_COLUMNS = 500
 _JOIN = frozenset({"method", "side", "kind", "on", "using"})
 _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
@@ -25,11 +27,13 @@ _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 class Queries:
     """Writes queries over ``tables`` (lower-case table to its columns)."""
 
-    def __init__(self, target: Target, tables: Mapping[str, Columns]) -> None:
+    def __init__(
+        self, target: Target, tables: Mapping[str, Columns], deadline: float = math.inf
+    ) -> None:
         self.target = target
         self.tables = tables
         self.shared: list[dict[str, Columns]] = []
-        self.expressions = Expressions(target, self.write)
+        self.expressions = Expressions(target, self.write, deadline)
         self._last: set[int] = set()  # the SELECTs whose columns are the answer
 
     def whole(self, tree: exp.Expr) -> str:
@@ -390,6 +394,8 @@ def _texts(columns: Columns) -> list[bool]:
 
 
 def _add(columns: Columns, name: str, kind: Kind) -> None:
+    if len(columns.kinds) == _MOST_COLUMNS:
+        raise LimitExceeded(f"more than {_MOST_COLUMNS} columns in one SELECT", "ask for fewer")
     key, n = name.lower(), 1
     while key in columns.kinds:
         n += 1

@@ -17,7 +17,7 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
 from ehrqa_cli.ehr import sqlite_guard as guard
-from ehrqa_cli.ehr.aside import Aside, Left
+from ehrqa_cli.aside import Aside, Left
 from ehrqa_cli.ehr.sqlite_clock import Timed, timed
 
 _MAGIC = b"SQLite format 3\x00"

@@ -2,8 +2,8 @@
 
 SQLite looks for 'now' (and 'subsec') in the time of a date function while the query runs, whatever
 made that text, so no look at the statement alone finds it. Each time that is not a literal is
-therefore tested on its way: a column against 'N', which the digits of every time come before (some
-30 ns a row), anything else by a function of ours (0.3 µs). The computer's time zone is refused.
+therefore tested on its way: whether it comes before 'N', as the digits of every time do (some 30 ns
+a row), and if not, or if it is long, by a function of ours. The computer's time zone is refused.
 
 The statement is cut into words exactly as SQLite does (its source, tokenize.c), because a word that
 only one of the two sees would be a way round.
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects.times import fixed, zoneless
+from ehrqa_cli.sqltext import quote
 
 # Where the times stand in each function's arguments; what follows them are modifiers.
 _TIMES = {
@@ -31,9 +32,6 @@ _TIMES = {
 }
 MOMENT, MODIFIER = "ehrqa_moment", "ehrqa_modifier"
 FUNCTIONS = frozenset({MOMENT, MODIFIER})
-_CLOCK = frozenset({"now", "subsec", "subsecond"})
-_ZONES = frozenset({"localtime", "utc"})
-_HINT = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
 _ANY_CALL = re.compile(rf"\b(?:{'|'.join(_TIMES)})\b", re.I)
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n\x0b\f\r\ufeff]+|--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -47,7 +45,8 @@ _TOKEN = re.compile(
     re.X | re.S,
 )
 _NUMBERS = re.compile("(?:sign )?number")
-_COLUMN = re.compile(r"(?:word|quoted)(?: dot (?:word|quoted)){0,2}")
+_CHEAP = 100  # characters of a value that may be worked out twice, and what it must not hold
+_DEAR = frozenset({*_TIMES, "select", "over"})
 _FORMAT = re.compile("'%[A-Za-z]")  # what it makes begins with a digit, or with am or pm
 
 
@@ -98,21 +97,6 @@ def timed(sql: str, now: str | None) -> Timed:
     if not _ANY_CALL.search(sql):
         return Timed(sql)
     return _Binder(sql, now).timed()
-
-
-def moment(value: object, now: str | None) -> object:
-    """What MOMENT gives for a time: ``now`` for one that SQLite would read as the clock's. Raises
-    Refused for that without a ``now``."""
-    if _word(value) not in _CLOCK:
-        return value
-    return _known(now)
-
-
-def modifier(value: object) -> object:
-    """What MODIFIER gives: the modifier. Raises Refused for the computer's time zone."""
-    if _word(value) in _ZONES:
-        raise _zone(value)
-    return value
 
 
 class _Binder:
@@ -176,7 +160,7 @@ class _Binder:
         if call.function != "timediff" and len(call.arguments) == places[0]:
             at = self.tokens[close].start  # without a time SQLite takes the clock's
             comma = "," if call.arguments else ""
-            self.edits.append((at, at, f"{comma}'{_known(self.now)}'"))
+            self.edits.append((at, at, comma + quote(str(fixed("now", self.now)))))
         for number, span in enumerate(call.arguments):
             if number in places:
                 self._time(span)
@@ -185,30 +169,33 @@ class _Binder:
 
     def _time(self, span: tuple[int, int]) -> None:
         found = self.tokens[slice(*span)]
-        shape = " ".join("dot" if token.text == "." else token.kind for token in found)
+        shape = " ".join(token.kind for token in found)
         if _NUMBERS.fullmatch(shape) or self._is_fixed(span):
             return
         if shape == "text":
-            if found[0].text[1:-1].lower() in _CLOCK:
-                self.edits.append((found[0].start, found[0].end, f"'{_known(self.now)}'"))
-        elif _COLUMN.fullmatch(shape):
-            start, end = found[0].start, found[-1].end
-            column = self.sql[start:end]
-            test = f"CASE WHEN {column} >= 'N' THEN {MOMENT}({column}) ELSE {column} END"
-            self.edits.append((start, end, test))
+            given = found[0].text[1:-1]
+            if (kept := fixed(given, self.now)) != given:
+                self.edits.append((found[0].start, found[0].end, quote(str(kept))))
         elif found:
-            self._through(MOMENT, found)
+            self._through(MOMENT, "N", found)
 
     def _modifier(self, span: tuple[int, int]) -> None:
         found = self.tokens[slice(*span)]
         if [token.kind for token in found] == ["text"]:
-            modifier(found[0].text[1:-1])
+            zoneless(found[0].text[1:-1])
         elif found:
-            self._through(MODIFIER, found)
+            self._through(MODIFIER, "L", found)
 
-    def _through(self, function: str, found: list[_Token]) -> None:
-        self.edits.append((found[0].start, found[0].start, f"{function}("))
-        self.edits.append((found[-1].end, found[-1].end, ")"))
+    def _through(self, function: str, letter: str, found: list[_Token]) -> None:
+        """Send a value through ``function``, a cheap one only if it may need it: what begins with
+        a digit or a sign comes before ``letter``."""
+        start, end = found[0].start, found[-1].end
+        value = self.sql[start:end]
+        if end - start <= _CHEAP and not any(token.name in _DEAR for token in found):
+            test = f"CASE WHEN ({value}) >= '{letter}' THEN {function}({value}) ELSE ({value}) END"
+            self.edits.append((start, end, test))
+        else:
+            self.edits += [(start, start, f"{function}("), (end, end, ")")]
 
     def _is_fixed(self, span: tuple[int, int]) -> bool:
         """Is it the call of a date function whose result is never the word now?"""
@@ -227,20 +214,3 @@ def _tokens(sql: str) -> Iterator[_Token]:
         kind = found.lastgroup or ""
         if kind != "blank":
             yield _Token(kind, found[0], found.start(), found.end())
-
-
-def _word(value: object) -> str:
-    """A value as SQLite's date functions read it: up to the first NUL."""
-    if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    return value.split("\x00", 1)[0].lower() if isinstance(value, str) else ""
-
-
-def _known(now: str | None) -> str:
-    if now is None:
-        raise Refused("now (the computer's clock) is not allowed", _HINT)
-    return now.replace("'", "''")
-
-
-def _zone(value: object) -> Refused:
-    return Refused(f"{_word(value)} (this computer's time zone) is not allowed", "leave it out")

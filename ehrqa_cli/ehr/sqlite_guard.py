@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.dialects import times
 from ehrqa_cli.ehr import sqlite_clock
 
 # One connection's working memory, in bytes; SQLite counts it for the whole process.
@@ -208,14 +209,14 @@ class TextFunctions:
 
     def _moment(self, value: object) -> object:
         try:
-            return sqlite_clock.moment(value, self.now)
+            return times.fixed(value, self.now)
         except Refused as error:
             self.refused = error
             raise
 
     def _modifier(self, value: object) -> object:
         try:
-            return sqlite_clock.modifier(value)
+            return times.zoneless(value)
         except Refused as error:
             self.refused = error
             raise
