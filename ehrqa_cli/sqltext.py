@@ -189,7 +189,7 @@ def parse_statements(sql: str) -> list[Expression]:
     from sqlglot.expressions import Expression
 
     # It logs what it falls back on; the guard refuses those statements anyway.
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         parsed = sqlglot.parse(sql, dialect=DIALECT)
     except SqlglotError as error:

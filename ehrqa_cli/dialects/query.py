@@ -118,6 +118,8 @@ class Queries:
         for row in node.expressions:
             parts = row.expressions if isinstance(row, exp.Tuple) else [row]
             rows.append([self.expressions.write(part, scope) for part in parts])
+        if len({len(row) for row in rows}) != 1:
+            raise DatabaseError("SQL error: rows of VALUES have other lengths", _PLAIN)
         kinds = {
             f"column{i + 1}": _common([row[i].kind for row in rows]) for i in range(len(rows[0]))
         }
@@ -129,10 +131,10 @@ class Queries:
     def _set(self, node: exp.SetOperation, outer: Scope | None, named: bool) -> tuple[str, Columns]:
         arms = [self.write(part, outer, named) for part in (node.left, node.right)]
         kinds = [list(columns.kinds.values()) for _, columns in arms]
-        if len(kinds[0]) == len(kinds[1]):
-            common = [_common(pair) for pair in zip(*kinds, strict=True)]
-        else:
-            common = kinds[0]  # the database says what is wrong
+        if len(kinds[0]) != len(kinds[1]):
+            word = _SET[type(node)]
+            raise DatabaseError(f"SQL error: the sides of {word} have other columns", _PLAIN)
+        common = [_common(pair) for pair in zip(*kinds, strict=True)]
         left, right = (self._recast(sql, columns, common) for sql, columns in arms)
         word = _SET[type(node)] + ("" if node.args.get("distinct", True) else " ALL")
         columns = Columns(dict(zip(arms[0][1].kinds, common, strict=False)))
