@@ -156,9 +156,7 @@ def _modified(time: str, first_day: bool, modifier: Typed, target: Target) -> tu
     return target.shifted(time, amount * _SECONDS[unit]), False
 
 
-def _constant(
-    name: str, values: list[str | int | float | None], at: int, target: Target
-) -> Typed:
+def _constant(name: str, values: list[str | int | float | None], at: int, target: Target) -> Typed:
     """A call on literals, whose time is the one at ``at``."""
     time, *modifiers = values[at:]
     time = str(fixed(time, target.now)) if isinstance(time, str) else time

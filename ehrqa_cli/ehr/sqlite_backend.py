@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 import threading
@@ -12,12 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from ehrqa_cli.aside import Aside, Left
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
+from ehrqa_cli.ehr import sqlite_file
 from ehrqa_cli.ehr import sqlite_guard as guard
-from ehrqa_cli.aside import Aside, Left
 from ehrqa_cli.ehr.sqlite_clock import Timed, timed
 
 _MAGIC = b"SQLite format 3\x00"
@@ -46,8 +46,8 @@ class SqliteDatabase(Database):
         self._timed_out = False
         self._deadline = 0.0
         self._looks = 0  # that are left before Limits.steps are over; below 0 for no such limit
-        self._schema = _read_schema(connection)
-        self._meta = _read_meta(connection)
+        self._schema = sqlite_file.read_schema(connection)
+        self._meta = sqlite_file.read_meta(connection)
         self._fingerprint: str | None = None
         self._use(connection)
 
@@ -55,7 +55,9 @@ class SqliteDatabase(Database):
         """Guard ``connection``, which is prepared, and ask it from now on."""
         self._connection = connection
         self._left = False  # is a query still running that nobody waits for?
-        self._authorizer = guard.Authorizer(self._schema, _modules(connection))
+        self._authorizer = guard.Authorizer(
+            self._schema, sqlite_file.modules(connection), sqlite_file.views(connection)
+        )
         self._functions = guard.TextFunctions()
         self._functions.register(connection)
         connection.set_authorizer(self._authorizer)
@@ -160,7 +162,7 @@ class SqliteDatabase(Database):
             with self._lock:
                 self._renew()
                 try:
-                    hashed = _hash_file(self.path, self._last_rows())
+                    hashed = sqlite_file.hashed(self.path, self._last_rows())
                 except OSError as error:
                     what = f"cannot read {self.path}: {error.strerror}"
                     raise DatabaseError(what, "put the file back where it was") from error
@@ -320,11 +322,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     _check_file(path)
     try:
         connection = sqlite3.connect(
-            _uri(path), uri=True, check_same_thread=False, isolation_level=None
+            sqlite_file.uri(path), uri=True, check_same_thread=False, isolation_level=None
         )
     except sqlite3.Error as error:
         raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
-    connection.text_factory = _decode
+    connection.text_factory = sqlite_file.decode
     try:
         guard.prepare(connection)
     except BaseException:
@@ -349,21 +351,6 @@ def _check_file(path: Path) -> None:
         raise DatabaseError(f"{path} is not a SQLite database", _MAKE_ONE)
 
 
-def _uri(path: Path) -> str:
-    full = path.resolve()
-    with full.open("rb") as file:
-        header = file.read(20)
-    wal = full.with_name(full.name + "-wal")
-    # Reading a database in WAL mode makes -wal and -shm files. When no other program has it
-    # open there is nothing in them, so it is read as a file that does not change.
-    alone = header[18:20] == b"\x02\x02" and not (wal.exists() and wal.stat().st_size)
-    return full.as_uri() + "?mode=ro" + ("&immutable=1" if alone else "")
-
-
-def _decode(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
-
-
 def _scalar(value: object) -> Scalar:
     if isinstance(value, bytes):
         return value.hex()
@@ -374,52 +361,3 @@ def _damaged(error: BaseException) -> str:
     if "lock" in str(error):
         return "another program is writing to it; try again later"
     return "the file may be damaged; import the data again"
-
-
-def _read_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    out: dict[str, tuple[str, ...]] = {}
-    listed = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND rootpage IS NOT NULL"
-        " AND (type = 'view' OR rootpage > 0) ORDER BY rowid"
-    ).fetchall()
-    for (name,) in listed:
-        if name.lower().startswith(("sqlite_", "ehrqa_")):
-            continue
-        quoted = name.replace('"', '""')
-        try:
-            columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
-        except sqlite3.OperationalError:
-            continue  # a view of something that is not there any more
-        out[name] = tuple(c[1] for c in columns)
-    return out
-
-
-def _read_meta(connection: sqlite3.Connection) -> dict[str, str]:
-    try:
-        rows = connection.execute(f"SELECT key, value FROM {ehr_schema.META_TABLE}").fetchall()
-    except sqlite3.OperationalError:
-        return {}  # a database that this program did not make
-    return {str(k): str(v) for k, v in rows}
-
-
-def _modules(connection: sqlite3.Connection) -> list[str]:
-    try:
-        return [str(row[0]) for row in connection.execute("PRAGMA module_list")]
-    except sqlite3.OperationalError:
-        return []
-
-
-def _hash_file(path: Path, last_rows: list[tuple[str, Scalar]]) -> str:
-    digest = hashlib.sha256(repr(last_rows).encode())
-    block, count = 4096, 64
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        digest.update(f"{size}:".encode() + file.read(92))
-        for i in range(count):
-            file.seek(size * i // count // block * block)
-            digest.update(file.read(block))
-    wal = path.with_name(path.name + "-wal")
-    if wal.is_file():
-        with wal.open("rb") as file:
-            digest.update(f"{wal.stat().st_size}:".encode() + file.read(32))
-    return digest.hexdigest()

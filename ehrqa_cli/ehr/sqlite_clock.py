@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects.times import fixed, zoneless
 from ehrqa_cli.sqltext import quote
 
 # Where the times stand in each function's arguments; what follows them are modifiers.
-_TIMES = {
+TIMES = {
     "date": (0,),
     "time": (0,),
     "datetime": (0,),
@@ -32,7 +33,7 @@ _TIMES = {
 }
 MOMENT, MODIFIER = "ehrqa_moment", "ehrqa_modifier"
 FUNCTIONS = frozenset({MOMENT, MODIFIER})
-_ANY_CALL = re.compile(rf"\b(?:{'|'.join(_TIMES)})\b", re.I)
+_ANY_CALL = re.compile(rf"\b(?:{'|'.join(TIMES)})\b", re.I)
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n\x0b\f\r\ufeff]+|--[^\n]*|/\*.*?(?:\*/|\Z))
     |(?P<text>'[^']*(?:''[^']*)*')
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
 )
 _NUMBERS = re.compile("(?:sign )?number")
 _CHEAP = 100  # characters of a value that may be worked out twice, and what it must not hold
-_DEAR = frozenset({*_TIMES, "select", "over"})
+_DEAR = frozenset({*TIMES, "select", "over"})
 _FORMAT = re.compile("'%[A-Za-z]")  # what it makes begins with a digit, or with am or pm
 
 
@@ -89,6 +90,19 @@ class _Call:
     arguments: list[tuple[int, int]] = field(default_factory=list)
 
 
+@lru_cache(maxsize=64)
+def is_plain(sql: str) -> bool:
+    """Are the times in ``sql`` all literals and columns, none of them the clock's?"""
+    if not _ANY_CALL.search(sql):
+        return True
+    binder = _Binder(sql, None)
+    try:
+        binder.timed()
+    except Refused:
+        return False
+    return not binder.computed
+
+
 @lru_cache(maxsize=256)
 def timed(sql: str, now: str | None) -> Timed:
     """``sql`` with every time that could be the clock's under test, ``now`` (YYYY-MM-DD HH:MM:SS)
@@ -108,6 +122,7 @@ class _Binder:
         self.tokens = list(_tokens(sql))
         self.closing: dict[int, int] = {}  # the bracket that closes the one at an index
         self.edits: list[tuple[int, int, str]] = []
+        self.computed = False  # is some time or modifier neither a literal nor a column?
         self.calls: list[tuple[int, int]] = []  # of date functions, outermost: bounds in the text
 
     def timed(self) -> Timed:
@@ -116,7 +131,7 @@ class _Binder:
         for i, token in enumerate(self.tokens):
             if token.text == "(":
                 before = self.tokens[i - 1] if i else token
-                function = before.name if before.name in _TIMES else ""
+                function = before.name if before.name in TIMES else ""
                 inside += bool(function)
                 stack.append(_Call(function, i, i + 1))
             elif token.text == "," and stack:
@@ -156,7 +171,7 @@ class _Binder:
 
     def _call(self, call: _Call, close: int) -> None:
         """Note the edits of one call."""
-        places = _TIMES[call.function]
+        places = TIMES[call.function]
         if call.function != "timediff" and len(call.arguments) == places[0]:
             at = self.tokens[close].start  # without a time SQLite takes the clock's
             comma = "," if call.arguments else ""
@@ -189,6 +204,8 @@ class _Binder:
     def _through(self, function: str, letter: str, found: list[_Token]) -> None:
         """Send a value through ``function``, a cheap one only if it may need it: what begins with
         a digit or a sign comes before ``letter``."""
+        kinds = {token.kind for token in found if token.text != "."}
+        self.computed = self.computed or not kinds <= {"word", "quoted"}
         start, end = found[0].start, found[-1].end
         value = self.sql[start:end]
         if end - start <= _CHEAP and not any(token.name in _DEAR for token in found):
@@ -206,7 +223,7 @@ class _Binder:
         if name == "strftime":
             form, comma = self.tokens[first + 2 : first + 4]
             return comma.text == "," and bool(_FORMAT.match(form.text))
-        return name in _TIMES
+        return name in TIMES
 
 
 def _tokens(sql: str) -> Iterator[_Token]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects import times
@@ -62,6 +63,7 @@ _BOUNDS: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
+_NO_VIEW = "ask for what it shows with a SELECT of your own"
 _ONE_SELECT = "ask with one SELECT; the database is only ever read"
 
 
@@ -91,9 +93,15 @@ class Authorizer:
     ``denied`` says, after a refusal, what was denied: (what, hint).
     """
 
-    def __init__(self, schema: Mapping[str, Iterable[str]], modules: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        schema: Mapping[str, Iterable[str]],
+        modules: Iterable[str] = (),
+        views: Mapping[str, str] | None = None,
+    ) -> None:
         self._columns = {t.lower(): {c.lower() for c in cols} for t, cols in schema.items()}
         self._virtual = _VIRTUAL | {m.lower() for m in modules}
+        self._views = {name.lower(): sql for name, sql in (views or {}).items()}
         self.denied: tuple[str, str] | None = None
 
     def __call__(
@@ -105,7 +113,7 @@ class Authorizer:
         if action == sqlite3.SQLITE_READ:
             return self._read((one or "").lower(), (two or "").lower(), base)
         if action == sqlite3.SQLITE_FUNCTION:
-            return self._function((two or "").lower())
+            return self._function((two or "").lower(), (by or "").lower())
         if action == sqlite3.SQLITE_UPDATE and (one or "").lower() == "sqlite_master":
             # how SQLite asks before it sets up a virtual table, such as pragma_table_info
             return self._deny("a table function", "only the tables of the EHR can be read")
@@ -124,7 +132,10 @@ class Authorizer:
     def _internal(self, table: str) -> bool:
         return table in self._virtual or table.startswith(("sqlite_", "pragma_", "ehrqa_"))
 
-    def _function(self, name: str) -> int:
+    def _function(self, name: str, view: str) -> int:
+        # What a view calls stands in the database, where no time can be put to the test.
+        if name in sqlite_clock.TIMES and not sqlite_clock.is_plain(self._views.get(view, "")):
+            return self._deny(f"the view {view} (it may look at the computer's clock)", _NO_VIEW)
         if name in FUNCTIONS or name in _OURS:
             return sqlite3.SQLITE_OK
         if name in _CLOCK:
@@ -207,21 +218,21 @@ class TextFunctions:
         make(sqlite_clock.MOMENT, 1, self._moment, deterministic=True)
         make(sqlite_clock.MODIFIER, 1, self._modifier, deterministic=True)
 
-    def _moment(self, value: object) -> object:
+    def _moment(self, value: object) -> Any:
         try:
             return times.fixed(value, self.now)
         except Refused as error:
             self.refused = error
             raise
 
-    def _modifier(self, value: object) -> object:
+    def _modifier(self, value: object) -> Any:
         try:
             return times.zoneless(value)
         except Refused as error:
             self.refused = error
             raise
 
-    def _printf(self, *values: object) -> object:
+    def _printf(self, *values: Any) -> Any:
         if _printed(values) > self.length:
             self.too_long = True
             raise TooLong
@@ -229,8 +240,7 @@ class TextFunctions:
             self._plain = sqlite3.connect(":memory:", check_same_thread=False)
         self._plain.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.length)
         sql = f"SELECT printf({','.join('?' * len(values))})"
-        made: tuple[object] = self._plain.execute(sql, values).fetchone()
-        return made[0]
+        return self._plain.execute(sql, values).fetchone()[0]
 
     def _replace(self, text: object, old: object, new: object) -> str | None:
         if text is None or old is None or new is None:

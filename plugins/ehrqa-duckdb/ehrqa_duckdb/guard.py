@@ -17,8 +17,8 @@ from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 
 _ONE_SELECT = "ask with one SELECT; the database is only ever read"
 _CLOCK_HINT = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
-# Functions, and operators, which are functions to DuckDB: what dialects/duckdb.py writes, and others
-# that only calculate, in a time that their arguments' lengths bound.
+# Functions, and operators, which are functions to DuckDB: what dialects/duckdb.py writes, and
+# others that only calculate, in a time that their arguments' lengths bound.
 _LISTS = (
     "+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape ilike_escape not_like_escape",
     "not_ilike_escape",
@@ -121,9 +121,8 @@ def _function(node: Mapping[str, Any]) -> None:
     name = str(node["function_name"]).lower()
     if name not in FUNCTIONS or _is_qualified(node):
         raise Refused(f"the function {name[:60]} is not allowed", "use ordinary SQL functions only")
-    if name == "printf":
-        if _first_literal(node) != _PRINTF:
-            raise Refused("printf with this format is not allowed", f"use '{_PRINTF}', or ROUND")
+    if name == "printf" and _first_literal(node) != _PRINTF:
+        raise Refused("printf with this format is not allowed", f"use '{_PRINTF}', or ROUND")
 
 
 def _is_qualified(node: Mapping[str, Any]) -> bool:

@@ -9,44 +9,47 @@ from pathlib import Path
 
 ANSWERED = Path(__file__).parents[3] / "ehrqa_cli/contract_suite/answered.sql"
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\w+|\s+|.", re.S)
-_FUNCTIONS = (
-    "abs avg char coalesce concat count date datetime dense_rank exp format glob group_concat hex",
-    "ifnull iif instr json_extract julianday lag length like load_extension lower ltrim max min",
-    "nullif pow printf quote random randomblob readfile replace round row_number sqlite_version",
-    "strftime substr sum time timediff total trim typeof unicode unixepoch upper writefile zeroblob",
-    "func_vqa ehrqa_moment ehrqa_modifier pragma_table_info now age uuid edit fts3_tokenizer",
-)
+_FUNCTIONS = r"""
+abs avg char coalesce concat count date datetime dense_rank exp format glob group_concat hex
+ifnull iif instr json_extract julianday lag length like load_extension lower ltrim max min
+nullif pow printf quote random randomblob readfile replace round row_number sqlite_version
+strftime substr sum time timediff total trim typeof unicode unixepoch upper writefile zeroblob
+func_vqa ehrqa_moment ehrqa_modifier pragma_table_info now age uuid edit fts3_tokenizer
+"""
 # Calls with the right number of arguments, so that many statements run.
-_CALLS = (
-    "abs({})", "avg({})", "coalesce({}, {})", "count({})", "count(*)", "date({})", "datetime({})",
-    "date({}, '-1 day')", "max({})", "hex({})", "ifnull({}, {})", "iif({}, {}, {})", "instr({}, {})",
-    "julianday({})", "length({})", "lower({})", "ltrim({}, {})", "min({})", "nullif({}, {})",
-    "printf('%d|%s', {}, {})", "quote({})", "replace({}, {}, {})", "round({}, 2)", "upper({})",
-    "strftime('%Y-%m', {})", "strftime('%J', {})", "strftime('%s', {})", "substr({}, 2, 3)", "sum({})",
-    "time({})", "total({})", "trim({})", "typeof({})", "unicode({})", "unixepoch({})",
-    "strftime({}, {})", "datetime({}, {})", "CAST({} AS TEXT)", "CAST({} AS INTEGER)", "({} IS NULL)",
-    "({} IN ({}, {}))", "group_concat({})", "dense_rank() OVER (ORDER BY {})", "({} LIKE {})",
-    "({} BETWEEN {} AND {})", "(SELECT max({}) FROM patients)", "datetime({} || '')", "sum(count({})) OVER ()",
-)  # fmt: skip
-_VALUES = (
-    "1 0 -1 NULL 1e 1e400 0x7f .5 9223372036854775808 99999999999999999999999 'now' 'NOW' 'n'||'ow'",
-    "'' 'a' x'6e6f77' \"now\" lower('NOW') current_time current_timestamp '2100-05-06 07:08:09'",
-    "'subsec' 'localtime' 'start of month' '+1 month' '%s' '%Y-%m' char(0) '%a%a%a%b' '*[a-z]*'",
-    "printf('%.*c',100000000,'x') printf('%900000d',1) 'is_there_pneumonia?' ? :a $1 * study_id",
-    "date() julianday() strftime('%s') unixepoch('now') datetime('now','localtime') random()",
+_CALLS = """
+abs({}) ; avg({}) ; coalesce({}, {}) ; count({}) ; count(*) ; date({}) ; datetime({})
+date({}, '-1 day') ; max({}) ; hex({}) ; ifnull({}, {}) ; iif({}, {}, {}) ; instr({}, {})
+julianday({}) ; length({}) ; lower({}) ; ltrim({}, {}) ; min({}) ; nullif({}, {})
+printf('%d|%s', {}, {}) ; quote({}) ; replace({}, {}, {}) ; round({}, 2) ; upper({})
+strftime('%Y-%m', {}) ; strftime('%J', {}) ; strftime('%s', {}) ; substr({}, 2, 3) ; sum({})
+time({}) ; total({}) ; trim({}) ; typeof({}) ; unicode({}) ; unixepoch({}) ; strftime({}, {})
+datetime({}, {}) ; CAST({} AS TEXT) ; CAST({} AS INTEGER) ; ({} IS NULL) ; ({} IN ({}, {}))
+group_concat({}) ; dense_rank() OVER (ORDER BY {}) ; ({} LIKE {}) ; ({} BETWEEN {} AND {})
+(SELECT max({}) FROM patients) ; datetime({} || '') ; sum(count({})) OVER ()
+"""
+_VALUES = r"""
+1 0 -1 NULL 1e 1e400 0x7f .5 9223372036854775808 99999999999999999999999 'now' 'NOW' 'n'||'ow'
+'' 'a' x'6e6f77' "now" lower('NOW') current_time current_timestamp '2100-05-06 07:08:09'
+'subsec' 'localtime' 'start of month' '+1 month' '%s' '%Y-%m' char(0) '%a%a%a%b' '*[a-z]*'
+printf('%.*c',100000000,'x') printf('%900000d',1) 'is_there_pneumonia?' ? :a $1 * study_id
+date() julianday() strftime('%s') unixepoch('now') datetime('now','localtime') random()
+"""
+_PLAIN = "1 0 NULL 'now' 2.5 'a' '2100-05-06' 'n'||'ow' lower('NOW')"
+_SANE, _ODD_SIGNS = "+ - * / % || = <> < >= AND OR IS LIKE", "GLOB IN & << COLLATE MATCH ->"
+_EVIL = """
+; ¦ ] ¦ " ¦ ` ¦ # ¦ [ ¦ ) ¦ @ ¦ ' ¦ ( ¦ , ¦ {{ ¦ /* ¦ */ ¦ -- ¦ AS ¦ $$ ¦ NOT ¦ CAST( ¦ EXISTS
+OVER w ¦ EXPLAIN ¦ /*+ ' */ ¦ func_vqa ¦ RECURSIVE ¦ OFFSET -5 ¦ FUNC_VQA() ¦ VALUES (1)
+RETURNING * ¦ WINDOW w AS () ¦ UNION SELECT 1 ¦ INTO OUTFILE 'x' ¦ FILTER (WHERE 1)
+ORDER BY random() ¦ FROM sqlite_master ¦ PRAGMA query_only=0 ¦ FUNC_VQA(NULL, NULL)
+; DROP TABLE patients ¦ VACUUM INTO 'copy.db' ¦ ATTACH 'stolen.db' AS x
+LIMIT 99999999999999999 ¦ FROM pragma_database_list ¦ INSERT INTO patients SELECT
+FUNC_VQA("any finding", (SELECT 1)) ¦ FUNC_VQA('is there pneumonia?', study_id) ¦ ~
+"""
+_ODD = (
+    *("\x00", "\ufeff", "\u00a0", "\u017felect", "\ud800", "\U0001f600", "\\", "\n", "x" * 5000),
+    *("(" * 300, ")" * 300, "1," * 600, "OR 1 " * 2000),
 )
-_PLAIN = ("1", "0", "NULL", "'now'", "2.5", "'a'", "'2100-05-06 07:08:09'", "'n' || 'ow'", "lower('NOW')")
-_SIGNS = (*("+ - * / % || = <> < >= AND OR IS LIKE".split() * 5), *"GLOB IN & << COLLATE MATCH ->".split())
-_EVIL = (
-    ";", "--", "/*", "*/", "/*+ ' */", "'", '"', "`", "[", "]", "(", ")", ",", "\x00", "\ufeff", "\u00a0",
-    "\u017felect", "\ud800", "\U0001f600", "{{", "$$", "@", "#", "\\", "; DROP TABLE patients", "\n",
-    "ATTACH 'stolen.db' AS x", "VACUUM INTO 'copy.db'", "PRAGMA query_only=0", "EXPLAIN ", "VALUES (1)",
-    " UNION SELECT 1", " FROM sqlite_master", " FROM pragma_database_list", " LIMIT 99999999999999999",
-    " OFFSET -5", " OVER w", " FILTER (WHERE 1)", " WINDOW w AS ()", "NOT ", "~", "EXISTS ", "CAST(", " AS ",
-    "RECURSIVE ", "INTO OUTFILE 'x'", "INSERT INTO patients SELECT ", "RETURNING *", "ORDER BY random()",
-    "func_vqa", "FUNC_VQA('is there pneumonia?', study_id)", "FUNC_VQA(NULL, NULL)", "FUNC_VQA()",
-    'FUNC_VQA("any finding", (SELECT 1))', "x" * 5000, "(" * 300, ")" * 300, "1," * 600, "OR 1 " * 2000,
-)  # fmt: skip
 
 
 class SqlFuzzer:
@@ -56,8 +59,12 @@ class SqlFuzzer:
         self.rng = random.Random(seed)
         self.schema = {table: list(columns) for table, columns in schema.items()}
         self.real = [*real, *answered()]
-        self.functions = " ".join(_FUNCTIONS).split()
-        self.values = " ".join(_VALUES).split()
+        self.functions, self.values, self.plain = (
+            text.split() for text in (_FUNCTIONS, _VALUES, _PLAIN)
+        )
+        self.signs = _SANE.split() * 5 + _ODD_SIGNS.split()
+        self.calls = [c for c in re.split(" ; |\n", _CALLS) if c]
+        self.evil = [*(f" {e} " for e in re.split(" ¦ |\n", _EVIL) if e), *_ODD]
 
     def next(self) -> str:
         """Another statement; the same ones in the same order for a seed."""
@@ -92,11 +99,11 @@ class SqlFuzzer:
         pick, rng = self.rng.choice, self.rng
         way = rng.random()
         if depth < 1 or way < 0.3:
-            return f"{table}.{pick(self.schema[table])}" if rng.random() < 0.8 else pick(_PLAIN)
+            return f"{table}.{pick(self.schema[table])}" if rng.random() < 0.8 else pick(self.plain)
         if way < 0.34:
             return pick(self.values)
         if way < 0.65:
-            form = pick(_CALLS)
+            form = pick(self.calls)
             given = [self.term(table, depth - 1) for _ in range(form.count("{}"))]
             return form.format(*given)
         if way < 0.69:
@@ -104,7 +111,7 @@ class SqlFuzzer:
             return f"{pick(self.functions)}({', '.join(given)})"
         if way < 0.93:
             sides = self.term(table, depth - 1), self.term(table, depth - 1)
-            return f"{sides[0]} {pick(_SIGNS)} {sides[1]}"
+            return f"{sides[0]} {pick(self.signs)} {sides[1]}"
         if way < 0.97:
             return f"( {self.query(depth - 1)} )"
         when, then = self.term(table, depth - 1), self.term(table, depth - 1)
@@ -125,7 +132,7 @@ class SqlFuzzer:
             elif way < 0.55:
                 words[at] = rng.choice(self.values)
             elif way < 0.7:
-                words.insert(at, rng.choice(_EVIL))
+                words.insert(at, rng.choice(self.evil))
             elif way < 0.85:
                 words[at] = rng.choice(words)
             else:
