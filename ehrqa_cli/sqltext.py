@@ -7,12 +7,13 @@ imported inside the functions, because its import alone takes longer than ``ehrq
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.contracts.errors import LimitExceeded, Refused
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 DIALECT = "sqlite"
 ONE_SELECT = "ask for data with one SELECT statement"
 _OURS = "name the tables of the EHR by their names alone"
+
+
+_A_SECOND = 50_000  # words that are read in a second, on a slow computer
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def check_size(sql: str, seconds: float) -> None:
+    """Raise LimitExceeded for a statement that would take longer to read than ``seconds``."""
+    if len(sql) > _A_SECOND * seconds and sum(1 for _ in _WORD.finditer(sql)) > _A_SECOND * seconds:
+        raise LimitExceeded("the query is too long to be read in its time", "ask for less at once")
 
 
 @dataclass(frozen=True)
@@ -178,7 +189,7 @@ def parse_statements(sql: str) -> list[Expression]:
     from sqlglot.expressions import Expression
 
     # It logs what it falls back on; the guard refuses those statements anyway.
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         parsed = sqlglot.parse(sql, dialect=DIALECT)
     except SqlglotError as error:

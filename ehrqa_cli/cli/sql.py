@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,7 +75,7 @@ def sql(query: str, **flags: Any) -> int:
     from ehrqa_cli.neuralsql import bind_time
 
     def run(text: str, database: Database, as_of: str, limits: Limits) -> Result:
-        return database.execute(bind_time(text, as_of), limits)
+        return database.execute(bind_time(text, as_of), replace(limits, now=as_of))
 
     return run_query(query, flags, run)
 

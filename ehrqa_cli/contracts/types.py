@@ -104,13 +104,16 @@ class Limits:
     """Bounds on one database query; time in ``seconds``, ``rows`` returned, ``length`` in bytes.
 
     ``steps`` of the database's own machine, where it counts them (SQLite's does, by the thousand),
-    end a query at the same place in every run, however busy the computer is.
+    end a query at the same place in every run, however busy the computer is. ``now``
+    (YYYY-MM-DD HH:MM:SS) is what the query finds where it comes upon the computer's clock; None
+    for a query that must not.
     """
 
     seconds: float = 10.0
     rows: int = 1000
     length: int = 1_000_000
     steps: int | None = None
+    now: str | None = None
 
 
 @dataclass(frozen=True)

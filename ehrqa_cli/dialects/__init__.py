@@ -12,6 +12,7 @@ query runs on another database than SQLite.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,20 @@ SQLITE = "sqlite"
 DIALECTS = (SQLITE, "duckdb", "postgres", "spark")
 
 
-def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) -> str:
-    """``sql`` (one SELECT of SQLite) in ``dialect``; ``types`` are ``Database.types()``.
+def translate(
+    sql: str,
+    dialect: str,
+    types: Mapping[str, Mapping[str, str]],
+    *,
+    now: str | None = None,
+    deadline: float = math.inf,
+) -> str:
+    """``sql`` (one SELECT of SQLite) in ``dialect``; ``types`` are ``Database.types()``, ``now``
+    is ``Limits.now``.
 
     Raises Refused for what the dialect has no equal of, DatabaseError for a table or column that
-    is not there, PluginError for a dialect that nobody has written down.
+    is not there, LimitExceeded at ``deadline`` (of time.monotonic), PluginError for a dialect that
+    nobody has written down.
     """
     if dialect == SQLITE:
         return sql
@@ -41,8 +51,10 @@ def translate(sql: str, dialect: str, types: Mapping[str, Mapping[str, str]]) ->
         table.lower(): Columns({c.lower(): known.get(t, Kind.ANY) for c, t in held.items()})
         for table, held in types.items()
     }
+    words = words_of(dialect)
+    words.now = now
     try:
-        return Queries(words_of(dialect), tables).whole(parse(sql))
+        return Queries(words, tables, deadline).whole(parse(sql))
     except RecursionError:
         raise Refused("the SQL is nested too deeply", "write it with fewer brackets") from None
 

@@ -59,7 +59,7 @@ class Coercions:
         """The number that a literal text begins with."""
         found = re.match(NUMBER, text)
         digits = found[0].strip() if found else "0"
-        if re.fullmatch("[+-]?[0-9]+", digits):
+        if re.fullmatch("[+-]?[0-9]{1,18}", digits):
             return Typed(str(int(digits)), Kind.INTEGER, literal=int(digits))
         return Typed(self.target.real(repr(float(digits))), Kind.REAL, literal=float(digits))
 

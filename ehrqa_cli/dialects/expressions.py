@@ -5,13 +5,15 @@ An allow-list by construction: what has no line here is refused, never passed on
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import expressions as exp
 
-from ehrqa_cli.contracts.errors import DatabaseError, Refused
+from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.dialects import groups, times
 from ehrqa_cli.dialects.coerce import Coercions
 from ehrqa_cli.dialects.functions import Functions
@@ -42,14 +44,18 @@ _TYPES = {
 class Expressions:
     """Writes expressions; ``query`` writes the queries within them."""
 
-    def __init__(self, target: Target, query: Write) -> None:
+    def __init__(self, target: Target, query: Write, deadline: float = math.inf) -> None:
+        self.deadline = deadline  # of time.monotonic
         self.target = target
         self.query = query
         self.to = Coercions(target)
         self.functions = Functions(target, self.to)
 
     def write(self, node: exp.Expr, scope: Scope) -> Typed:
-        """One expression. Raises Refused, or DatabaseError for a column that is not there."""
+        """One expression. Raises Refused, DatabaseError for a column that is not there, or
+        LimitExceeded for what takes too long."""
+        if time.monotonic() > self.deadline:
+            raise LimitExceeded("the query takes too long to read", "ask for less at once")
         keyed = scope.grouped and not isinstance(node, exp.Literal | exp.Column)
         if keyed and node.sql().lower() in scope.key_texts:
             with scope.rows():
@@ -112,9 +118,12 @@ class Expressions:
         del scope
         if node.is_string:
             return Typed(self.target.text(node.this), Kind.TEXT, literal=node.this)
-        if node.this.isdigit():
-            return Typed(node.this, Kind.INTEGER, literal=int(node.this))
-        return Typed(self.target.real(node.this), Kind.REAL, literal=float(node.this))
+        try:
+            if node.this.isdecimal():
+                return Typed(node.this, Kind.INTEGER, literal=int(node.this))
+            return Typed(self.target.real(node.this), Kind.REAL, literal=float(node.this))
+        except ValueError:  # 1e, or thousands of digits
+            raise Refused(f"{node.this[:40]} is not a number", "write it out") from None
 
     def _name(self, name: str) -> str:
         return self.target.identifier(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ehrqa_cli.contracts.errors import Refused
+from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.coerce import Coercions
 from ehrqa_cli.dialects.kinds import Kind, Typed
 from ehrqa_cli.dialects.target import Target
@@ -49,7 +49,11 @@ class Functions:
         """A call of ``name``. Raises Refused for a function that is not known."""
         own = getattr(self, f"_{name}", None) if name.isidentifier() else None
         if own is not None and name in _OWN:
-            made: Typed = own(args)
+            try:
+                made: Typed = own(args)
+            except (IndexError, ValueError):
+                what = f"SQL error: wrong number of arguments to function {name}()"
+                raise DatabaseError(what, "look it up in SQLite's documentation") from None
             return made
         if name in _REAL:
             words = [self.to.number(arg).sql for arg in args]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from sqlglot import expressions as exp
 
-from ehrqa_cli.contracts.errors import DatabaseError, Refused
+from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
 from ehrqa_cli.dialects.joins import queries_later
@@ -18,6 +19,7 @@ _PLAIN = "write the query with ordinary SQL only"
 _CLAUSES = frozenset(
     {"from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
 )
+_MOST_COLUMNS = 500
 _JOIN = frozenset({"method", "side", "kind", "on", "using"})
 _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
@@ -25,11 +27,13 @@ _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 class Queries:
     """Writes queries over ``tables`` (lower-case table to its columns)."""
 
-    def __init__(self, target: Target, tables: Mapping[str, Columns]) -> None:
+    def __init__(
+        self, target: Target, tables: Mapping[str, Columns], deadline: float = math.inf
+    ) -> None:
         self.target = target
         self.tables = tables
         self.shared: list[dict[str, Columns]] = []
-        self.expressions = Expressions(target, self.write)
+        self.expressions = Expressions(target, self.write, deadline)
         self._last: set[int] = set()  # the SELECTs whose columns are the answer
 
     def whole(self, tree: exp.Expr) -> str:
@@ -114,6 +118,8 @@ class Queries:
         for row in node.expressions:
             parts = row.expressions if isinstance(row, exp.Tuple) else [row]
             rows.append([self.expressions.write(part, scope) for part in parts])
+        if len({len(row) for row in rows}) != 1:
+            raise DatabaseError("SQL error: rows of VALUES have other lengths", _PLAIN)
         kinds = {
             f"column{i + 1}": _common([row[i].kind for row in rows]) for i in range(len(rows[0]))
         }
@@ -125,10 +131,10 @@ class Queries:
     def _set(self, node: exp.SetOperation, outer: Scope | None, named: bool) -> tuple[str, Columns]:
         arms = [self.write(part, outer, named) for part in (node.left, node.right)]
         kinds = [list(columns.kinds.values()) for _, columns in arms]
-        if len(kinds[0]) == len(kinds[1]):
-            common = [_common(pair) for pair in zip(*kinds, strict=True)]
-        else:
-            common = kinds[0]  # the database says what is wrong
+        if len(kinds[0]) != len(kinds[1]):
+            word = _SET[type(node)]
+            raise DatabaseError(f"SQL error: the sides of {word} have other columns", _PLAIN)
+        common = [_common(pair) for pair in zip(*kinds, strict=True)]
         left, right = (self._recast(sql, columns, common) for sql, columns in arms)
         word = _SET[type(node)] + ("" if node.args.get("distinct", True) else " ALL")
         columns = Columns(dict(zip(arms[0][1].kinds, common, strict=False)))
@@ -390,6 +396,8 @@ def _texts(columns: Columns) -> list[bool]:
 
 
 def _add(columns: Columns, name: str, kind: Kind) -> None:
+    if len(columns.kinds) == _MOST_COLUMNS:
+        raise LimitExceeded(f"more than {_MOST_COLUMNS} columns in one SELECT", "ask for fewer")
     key, n = name.lower(), 1
     while key in columns.kinds:
         n += 1

@@ -26,6 +26,7 @@ class Target(ABC):
     materializes: ClassVar[bool] = True  # does it know WITH x AS MATERIALIZED (...)?
     queries_in_joins: ClassVar[bool] = True  # may ON hold a query that looks at the tables joined?
     using_moves: ClassVar[bool] = False  # does * begin with the columns of USING?
+    now: str | None = None  # what stands for the clock's time; None where nothing may
     derived_alias: ClassVar[str] = ""  # what must follow a query in FROM that has no name
     # Functions of SQLite that only have another name; those of one meaning are under their own.
     renamed: ClassVar[dict[str, str]] = {}

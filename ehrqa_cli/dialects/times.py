@@ -25,17 +25,21 @@ _SECONDS = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 # The formats that are the beginning of a time, and its smallest unit: a range can stand for them.
 _BEGINNINGS = {"%Y": "year", "%Y-%m": "month", "%Y-%m-%d": "day"}
 
+_CLOCK = frozenset({"now", "subsec", "subsecond"})
+_ZONES = frozenset({"localtime", "utc"})
+_CHEAP = 100  # characters of a value that may be worked out twice
 _RESTS = {"year": "-01-01", "month": "-01", "day": ""}
 _AT = {unit: f"start of {unit}" for unit in _RESTS}
 
 
 def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     """A call of one of NAMES. Raises Refused for what has no equal in the target."""
-    if args and all(arg.literal is not None for arg in args):
-        return _constant(name, [arg.literal for arg in args], target)
     form, rest = _form(name, args)
-    if not rest:
-        raise Refused(f"{name} needs a time", "write the time as a literal or a column")
+    if not rest:  # SQLite takes the clock's
+        rest = [Typed("", Kind.TEXT, literal="now")]
+        args = [*args, *rest]
+    if all(arg.literal is not None for arg in args):
+        return _constant(name, [arg.literal for arg in args], len(args) - len(rest), target)
     time = moment(rest[0], target)
     first_day = False
     for modifier in rest[1:]:
@@ -64,9 +68,48 @@ def moment(value: Typed, target: Target) -> str:
     """A value as a timestamp in the target."""
     if value.kind == Kind.TIMESTAMP:
         return value.sql
+    if isinstance(value.literal, str):
+        return target.timestamp(target.text(str(fixed(value.literal, target.now))))
+    if value.kind in TEXTS and target.now is not None:
+        return target.timestamp(_no_clock(value.sql, target))
     if value.kind in TEXTS or value.kind in (Kind.NULL, Kind.ANY):
         return target.timestamp(value.sql)
     raise Refused("a number stands where a time should", "give times as text or columns of times")
+
+
+def fixed(value: object, now: str | None) -> object:
+    """A time as a date function takes it, ``now`` where SQLite would read the computer's clock.
+    Raises Refused for that without a ``now``."""
+    if _word(value) not in _CLOCK:
+        return value
+    if now is None:
+        hint = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
+        raise Refused("now (the computer's clock) is not allowed", hint)
+    return now
+
+
+def zoneless(value: object) -> object:
+    """A modifier of a time. Raises Refused for one that means the computer's time zone."""
+    word = _word(value)
+    if word in _ZONES:
+        raise Refused(f"{word} (this computer's time zone) is not allowed", "leave it out")
+    return value
+
+
+def _word(value: object) -> str:
+    """A value as SQLite's date functions read it: up to the first NUL."""
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    return value.split("\x00", 1)[0].lower() if isinstance(value, str) else ""
+
+
+def _no_clock(text: str, target: Target) -> str:
+    """A text of which nobody knows yet whether it is the word now."""
+    pattern, now = target.text("(?i)^now$"), target.text(str(target.now))
+    test = f"REGEXP_REPLACE({text}, {pattern}, {now})"
+    if len(text) > _CHEAP:
+        return test
+    return f"CASE WHEN {text} >= 'N' THEN {test} ELSE {text} END"
 
 
 def span_of(prefix: tuple[str, str], text: str, target: Target) -> tuple[str, str] | None:
@@ -113,7 +156,13 @@ def _modified(time: str, first_day: bool, modifier: Typed, target: Target) -> tu
     return target.shifted(time, amount * _SECONDS[unit]), False
 
 
-def _constant(name: str, values: list[str | int | float | None], target: Target) -> Typed:
+def _constant(name: str, values: list[str | int | float | None], at: int, target: Target) -> Typed:
+    """A call on literals, whose time is the one at ``at``."""
+    time, *modifiers = values[at:]
+    time = str(fixed(time, target.now)) if isinstance(time, str) else time
+    for modifier in modifiers:
+        zoneless(modifier)
+    values = [*values[:at], time, *modifiers]
     found = _evaluate(name, tuple(values))
     if isinstance(found, str):
         if name == "strftime" and values[0] == "%J":

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ehrqa_cli import sqltext
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr.mapping_fit import Fitted, lacking_words
 from ehrqa_cli.ehr.rewritten import Rewritten
 
@@ -37,9 +38,10 @@ class Mapped(Rewritten):
         """What the statement asks for that this layout has no data of, in words; "" if nothing."""
         return ", ".join(dict.fromkeys(lacking_words(self.fitted, sql)))
 
-    def rewrite(self, sql: str) -> str:
+    def rewrite(self, sql: str, limits: Limits) -> str:
         """A checked statement over the database's own tables, in SQLite's SQL. Raises Refused or
         DatabaseError."""
+        del limits
         try:
             read = sqltext.reading(sql)
         except RecursionError:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr import sqlite_guard
+from ehrqa_cli.sqltext import check_size
 
 _REMEMBERED = 64  # a query runs more than once: for its rows, its evidence, its provenance
 _LONGEST = Limits(seconds=600.0)
@@ -25,7 +26,7 @@ class Rewritten(Database):
         self.backend = backend
         self.name = name or backend.dialect
         self._as_of: str | None = None
-        self._kept = lru_cache(maxsize=_REMEMBERED)(self.rewrite)
+        self._kept: dict[str, tuple[str | None, str]] = {}  # by statement: Limits.now, rewritten
 
     @classmethod
     def open(cls, target: str) -> Database:
@@ -35,8 +36,9 @@ class Rewritten(Database):
         return open_database(target)
 
     @abstractmethod
-    def rewrite(self, sql: str) -> str:
-        """A checked statement as the backend takes it. Raises Refused or DatabaseError."""
+    def rewrite(self, sql: str, limits: Limits) -> str:
+        """A checked statement as the backend takes it. Raises Refused, LimitExceeded (of
+        ``limits.seconds``) or DatabaseError."""
 
     @abstractmethod
     def dated(self) -> Iterable[tuple[str, str]]:
@@ -63,15 +65,27 @@ class Rewritten(Database):
             raise LimitExceeded(
                 f"the query is longer than {limits.length:,} characters", "ask for less at once"
             )
-        written = self.rewritten(sql)
-        return self.backend.execute(
-            written, replace(limits, length=max(limits.length, len(written)))
-        )
+        started = time.monotonic()
+        known = self._kept.get(sql)
+        written = known[1] if known and known[0] == limits.now else self._rewrite(sql, limits)
+        left = max(limits.seconds - (time.monotonic() - started), 0.001)
+        length = max(limits.length, len(written))
+        return self.backend.execute(written, replace(limits, seconds=left, length=length))
 
     def rewritten(self, sql: str) -> str:
-        """The statement as the backend takes it. Raises Refused or DatabaseError."""
+        """The statement as the backend takes it, as it was last run. Raises Refused, LimitExceeded
+        or DatabaseError."""
+        known = self._kept.get(sql)
+        return known[1] if known else self._rewrite(sql, Limits())
+
+    def _rewrite(self, sql: str, limits: Limits) -> str:
         sqlite_guard.check_statement(sql)
-        return self._kept(sql)
+        check_size(sql, limits.seconds)
+        written = self.rewrite(sql, limits)
+        if len(self._kept) >= _REMEMBERED:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[sql] = limits.now, written
+        return written
 
     def spelled(self, sql: str) -> str:
         """The statement that really runs. Raises Refused or DatabaseError."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from ehrqa_cli.aside import Aside, Left
 from ehrqa_cli.contracts.errors import (
     Cancelled,
     DatabaseError,
@@ -22,10 +23,13 @@ from ehrqa_cli.contracts.errors import (
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
+from ehrqa_cli.ehr import sqlite_file
 from ehrqa_cli.ehr import sqlite_guard as guard
+from ehrqa_cli.ehr.sqlite_clock import Timed, timed
 
 _MAGIC = b"SQLite format 3\x00"
 _STEPS = 1000  # virtual machine steps between two looks at the clock
+_GRACE = 0.5  # seconds that a query has to end by itself once its time is over
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _TOO_MUCH = re.compile(
     "too (large|many (terms|columns|references)|complex)|stack overflow|too deep", re.I
@@ -39,7 +43,7 @@ _FAULTS = frozenset(
     }
 )
 # What comes out of SQLite; a message with a scrambled name in it cannot be decoded.
-_SAID = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeDecodeError)
+_ERRORS = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeDecodeError)
 _NO_TABLE = re.compile(r"no such table: (?:main\.)?(.+)")
 _MAKE_ONE = "make one with `ehrqa db import DIR --out FILE`, or try `make demo`"
 
@@ -51,23 +55,40 @@ class SqliteDatabase(Database):
     counts_steps: ClassVar[bool] = True
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        """Use ``open``; this takes a connection that ``guard.prepare`` has not yet seen."""
+        """Use ``open``; this takes a connection that ``guard.prepare`` has seen."""
         self.path = path
-        self._connection = connection
         self._lock = threading.Lock()
+        self._aside = Aside()
         self._cancelled = False
         self._timed_out = False
         self._deadline = 0.0
         self._looks = 0  # that are left before Limits.steps are over; below 0 for no such limit
-        guard.prepare(connection)
-        self._schema = _read_schema(connection)
-        self._meta = _read_meta(connection)
+        self._schema = sqlite_file.read_schema(connection)
+        self._meta = sqlite_file.read_meta(connection)
         self._fingerprint: str | None = None
-        self._authorizer = guard.Authorizer(self._schema, _modules(connection))
+        self._use(connection)
+
+    def _use(self, connection: sqlite3.Connection) -> None:
+        """Guard ``connection``, which is prepared, and ask it from now on."""
+        self._connection = connection
+        self._left = False  # is a query still running that nobody waits for?
+        self._authorizer = guard.Authorizer(
+            self._schema, sqlite_file.modules(connection), sqlite_file.views(connection)
+        )
         self._functions = guard.TextFunctions()
         self._functions.register(connection)
         connection.set_authorizer(self._authorizer)
-        connection.set_progress_handler(self._tick, _STEPS)
+        connection.set_progress_handler(
+            lambda: self._tick() if connection is self._connection else 1, _STEPS
+        )
+
+    def _renew(self) -> None:
+        """Another connection in the place of one that is still busy. Raises DatabaseError."""
+        if self._left:
+            try:
+                self._use(_connect(self.path))
+            except (sqlite3.Error, MemoryError) as error:
+                raise LimitExceeded("the last query has not ended yet", "try again") from error
 
     @classmethod
     def open(cls, target: str | Path) -> SqliteDatabase:
@@ -85,18 +106,14 @@ class SqliteDatabase(Database):
     def open_any(cls, path: Path) -> SqliteDatabase:
         """Open ``path`` for reading, whatever its tables (a benchmark's databases are no EHRs).
         Raises DatabaseError."""
-        _check_file(path)
         try:
-            connection = sqlite3.connect(
-                _uri(path), uri=True, check_same_thread=False, isolation_level=None
-            )
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
-        connection.text_factory = _decode
-        try:
-            return cls(path, connection)
+            connection = _connect(path)
+            try:
+                return cls(path, connection)
+            except BaseException:
+                connection.close()
+                raise
         except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
-            connection.close()
             raise DatabaseError(f"cannot read {path}: {error}", _damaged(error)) from error
 
     def schema(self) -> Mapping[str, Sequence[str]]:
@@ -132,11 +149,13 @@ class SqliteDatabase(Database):
             )
         guard.check_statement(sql)
         with self._lock:
-            self._begin(limits)
+            self._renew()
+            bound = timed(sql, limits.now)
+            self._begin(bound.sql, limits)
             started = time.monotonic()
             try:
-                columns, rows = self._fetch(sql, limits)
-            except _SAID as error:
+                columns, rows = self._run(bound, limits)
+            except (*_ERRORS, Left, KeyboardInterrupt) as error:
                 raise self._explain(error, limits) from error
             finally:
                 self._deadline = 0.0
@@ -147,10 +166,8 @@ class SqliteDatabase(Database):
     def cancel(self) -> None:
         """End the running query from another thread."""
         self._cancelled = True
-        try:
+        with suppress(sqlite3.ProgrammingError):  # closed: nothing is running
             self._connection.interrupt()
-        except sqlite3.ProgrammingError:
-            return  # closed: nothing is running
 
     def fingerprint(self) -> str:
         """``sqlite:`` and 16 hex digits: a hash of the tables, their last rows and some pages.
@@ -161,8 +178,9 @@ class SqliteDatabase(Database):
         """
         if self._fingerprint is None:
             with self._lock:
+                self._renew()
                 try:
-                    hashed = _hash_file(self.path, self._last_rows())
+                    hashed = sqlite_file.hashed(self.path, self._last_rows())
                 except OSError as error:
                     what = f"cannot read {self.path}: {error.strerror}"
                     raise DatabaseError(what, "put the file back where it was") from error
@@ -190,16 +208,18 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        self._connection.close()
+        self._aside.close()
+        if not self._left:  # else it is closed when its query has ended
+            self._connection.close()
 
-    def _begin(self, limits: Limits) -> None:
-        self._cancelled = self._timed_out = self._functions.too_long = False
+    def _begin(self, sql: str, limits: Limits) -> None:
+        self._cancelled = self._timed_out = False
         self._authorizer.denied = None
-        self._functions.length = limits.length
         try:
-            guard.bound(self._connection, limits.length)
+            length = guard.bound(self._connection, limits.length, sql)
         except sqlite3.ProgrammingError as error:
             raise DatabaseError("the database is closed", "open it again") from error
+        self._functions.begin(length, limits.now)
         self._looks = -1 if limits.steps is None else limits.steps // _STEPS + 1
         self._deadline = time.monotonic() + limits.seconds
 
@@ -209,8 +229,29 @@ class SqliteDatabase(Database):
             self._timed_out = True
         return int(self._timed_out or self._cancelled)
 
-    def _fetch(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
-        cursor = self._connection.cursor()
+    def _run(self, bound: Timed, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
+        """Columns and rows. Raises Left when the query does not end by itself, having left it."""
+        used = self._connection
+        try:
+            columns, rows = self._aside.run(
+                lambda: self._fetch(used, bound.sql, limits), self._is_over, used.close
+            )
+        except (Left, KeyboardInterrupt):
+            self._left = True
+            with suppress(sqlite3.ProgrammingError):  # it has ended and is closed
+                used.interrupt()
+            raise
+        return bound.columns(columns), rows
+
+    def _is_over(self) -> bool:
+        late = time.monotonic() > self._deadline + _GRACE
+        self._timed_out = self._timed_out or late
+        return late or self._cancelled
+
+    def _fetch(
+        self, connection: sqlite3.Connection, sql: str, limits: Limits
+    ) -> tuple[tuple[str, ...], list[Row]]:
+        cursor = connection.cursor()
         try:
             cursor.execute(sql)
             columns = tuple(d[0] for d in cursor.description or ())
@@ -238,6 +279,8 @@ class SqliteDatabase(Database):
                 f"the query took longer than {took}",
                 "ask about fewer patients or a shorter time, or raise the time limit",
             )
+        if self._functions.refused is not None:
+            return self._functions.refused
         if self._authorizer.denied is not None:
             what, hint = self._authorizer.denied
             return Refused(f"{what} is not allowed", hint)
@@ -252,10 +295,11 @@ class SqliteDatabase(Database):
             or isinstance(error, (sqlite3.DataError, OverflowError))
         ):
             return LimitExceeded(
-                f"a text in the query is longer than {limits.length:,} bytes", "ask for less"
+                f"a text in the query is longer than {self._functions.length:,} bytes",
+                "ask for less",
             )
         text = str(error)
-        if code == sqlite3.SQLITE_INTERRUPT:  # Ctrl-C while SQLite was calling Python
+        if code == sqlite3.SQLITE_INTERRUPT or isinstance(error, KeyboardInterrupt):  # Ctrl-C
             return Cancelled("the query was interrupted", "run it again when you like")
         if _TOO_MUCH.search(text):
             return LimitExceeded(f"the query is too large: {text}", "ask for less at once")
@@ -294,6 +338,23 @@ class SqliteDatabase(Database):
         return last
 
 
+def _connect(path: Path) -> sqlite3.Connection:
+    _check_file(path)
+    try:
+        connection = sqlite3.connect(
+            sqlite_file.uri(path), uri=True, check_same_thread=False, isolation_level=None
+        )
+    except sqlite3.Error as error:
+        raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
+    connection.text_factory = sqlite_file.decode
+    try:
+        guard.prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _check_file(path: Path) -> None:
     try:
         if path.is_dir():
@@ -310,21 +371,6 @@ def _check_file(path: Path) -> None:
         raise DatabaseError(f"{path} is not a SQLite database", _MAKE_ONE)
 
 
-def _uri(path: Path) -> str:
-    full = path.resolve()
-    with full.open("rb") as file:
-        header = file.read(20)
-    wal = full.with_name(full.name + "-wal")
-    # Reading a database in WAL mode makes -wal and -shm files. When no other program has it
-    # open there is nothing in them, so it is read as a file that does not change.
-    alone = header[18:20] == b"\x02\x02" and not (wal.exists() and wal.stat().st_size)
-    return full.as_uri() + "?mode=ro" + ("&immutable=1" if alone else "")
-
-
-def _decode(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
-
-
 def _scalar(value: object) -> Scalar:
     if isinstance(value, bytes):
         return value.hex()
@@ -337,52 +383,3 @@ def _damaged(error: BaseException) -> str:
     if "full" in str(error):
         return "free some space for temporary files, and try again"
     return "the file may be damaged; put a copy in its place, or import the data again"
-
-
-def _read_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    out: dict[str, tuple[str, ...]] = {}
-    listed = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND rootpage IS NOT NULL"
-        " AND (type = 'view' OR rootpage > 0) ORDER BY rowid"
-    ).fetchall()
-    for (name,) in listed:
-        if name.lower().startswith(("sqlite_", "ehrqa_")):
-            continue
-        quoted = name.replace('"', '""')
-        try:
-            columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
-        except sqlite3.OperationalError:
-            continue  # a view of something that is not there any more
-        out[name] = tuple(c[1] for c in columns)
-    return out
-
-
-def _read_meta(connection: sqlite3.Connection) -> dict[str, str]:
-    try:
-        rows = connection.execute(f"SELECT key, value FROM {ehr_schema.META_TABLE}").fetchall()
-    except sqlite3.OperationalError:
-        return {}  # a database that this program did not make
-    return {str(k): str(v) for k, v in rows}
-
-
-def _modules(connection: sqlite3.Connection) -> list[str]:
-    try:
-        return [str(row[0]) for row in connection.execute("PRAGMA module_list")]
-    except sqlite3.OperationalError:
-        return []
-
-
-def _hash_file(path: Path, last_rows: list[tuple[str, Scalar]]) -> str:
-    digest = hashlib.sha256(repr(last_rows).encode())
-    block, count = 4096, 64
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        digest.update(f"{size}:".encode() + file.read(92))
-        for i in range(count):
-            file.seek(size * i // count // block * block)
-            digest.update(file.read(block))
-    wal = path.with_name(path.name + "-wal")
-    if wal.is_file():
-        with wal.open("rb") as file:
-            digest.update(f"{wal.stat().st_size}:".encode() + file.read(32))
-    return digest.hexdigest()

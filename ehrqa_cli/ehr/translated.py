@@ -6,9 +6,11 @@ before it runs, so that nothing above knows which database it is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.dialects import translate
 from ehrqa_cli.ehr import schema as ehr_schema
 from ehrqa_cli.ehr.rewritten import Rewritten
@@ -30,9 +32,12 @@ class Translated(Rewritten):
         """The statement in the backend's dialect. Raises Refused or DatabaseError."""
         return self.rewritten(sql)
 
-    def rewrite(self, sql: str) -> str:
-        """A checked statement in the backend's dialect. Raises Refused or DatabaseError."""
-        return translate(sql, self.backend.dialect, self._types)
+    def rewrite(self, sql: str, limits: Limits) -> str:
+        """A checked statement in the backend's dialect. Raises Refused, LimitExceeded or
+        DatabaseError."""
+        deadline = time.monotonic() + limits.seconds
+        dialect = self.backend.dialect
+        return translate(sql, dialect, self._types, now=limits.now, deadline=deadline)
 
     def dated(self) -> Iterator[tuple[str, str]]:
         """(table, column) of what dates events."""

@@ -41,7 +41,7 @@ class Call:
     @property
     def literal(self) -> int | None:
         """The study, where it is given as a number."""
-        return int(self.study_sql) if self.study_sql.isdigit() else None
+        return int(self.study_sql) if re.fullmatch("[0-9]{1,18}", self.study_sql) else None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ehrqa_cli.contracts.images import ImageReader, ImageTables
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
@@ -40,9 +42,9 @@ def execute(
     """As ``run``, with the plan and what became of it."""
     check(neuralsql, images=graphs is not None)
     sql = bind(neuralsql, Context(as_of=as_of))
+    limits = replace(limits or Limits(), now=as_of)
     if graphs is None or VQA not in sql.lower():
         return Execution(db.execute(sql, limits), db.spelled(sql))
-    limits = limits or Limits()
     if isinstance(graphs, ImageTables) and graphs.holds(db):
         return Joined(sql, db, limits, graphs).execution()
     return Spliced(sql, db, limits, graphs).execution()

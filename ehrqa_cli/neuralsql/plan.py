@@ -8,16 +8,18 @@ be asked of, and hardly more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.neuralsql.calls import Call, Parsed
 from ehrqa_cli.neuralsql.clauses import Core, Span, conjuncts, items, level, qualifiers
 from ehrqa_cli.neuralsql.splice import Answered, Splicer
 
 ALL_STUDIES = "SELECT DISTINCT study_id FROM tb_cxr"
+_STUDY = re.compile(r"\s*-?[0-9]{1,18}(?:[.]0)?\s*", re.A)
 _JOINS = frozenset({"JOIN", "LEFT", "INNER", "CROSS", "NATURAL", "FULL", "RIGHT", ","})
 # Runs SQL without calls and gives all its rows.
 Run = Callable[[str], tuple[Row, ...]]
@@ -52,7 +54,7 @@ def needed(
     sql = _query(parsed, call, answered, unsure)
     try:
         return Needed(_studies(run(sql)), sql)
-    except (LimitExceeded, Cancelled):
+    except (LimitExceeded, Cancelled, Refused):
         raise
     except DatabaseError:
         # A condition means a column of a query further out. If the whole is sound, take all.
@@ -64,10 +66,12 @@ def _studies(rows: tuple[Row, ...]) -> tuple[int, ...]:
     found: list[int] = []
     for row in rows:
         value = row[0]
-        if isinstance(value, str) and value.strip().isdigit():
-            value = int(value)
-        if isinstance(value, (int, float)) and int(value) == value:
-            found.append(int(value))
+        if value is None:
+            continue
+        if not _STUDY.fullmatch(str(value)):  # it has no image, which is no "no"
+            shown = str(value)[:40]
+            raise Refused(f"FUNC_VQA asks about {shown!r}, which is no study", "name a study_id")
+        found.append(int(float(value)) if "." in str(value) else int(value))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.neuralsql.calls import Call, Parsed
 from ehrqa_cli.neuralsql.clauses import Core, Span, items
 from ehrqa_cli.neuralsql.rules.vqa import closing
@@ -201,7 +202,11 @@ class Splicer:
     def _edit(self, call: Call) -> tuple[int, int, str]:
         """What stands in the place of one call."""
         first, after = call.span
-        known = self.answered[call.k]
+        known = self.answered.get(call.k)
+        if known is None:  # its studies would have to be known before it is asked for them
+            raise Refused(
+                "FUNC_VQA stands where no value can", "write it in SELECT, ON, WHERE or HAVING"
+            )
         if self._is_column(call):
             return first, after, f"{self._name(call)}.value"
         twin = self._twin(call)

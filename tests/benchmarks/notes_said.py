@@ -4,11 +4,12 @@
 
 Questions by writers who saw the notes and nothing else (tests/benchmarks/notes_said: two writers,
 1,560 questions on 19 patients; notes_said/development: another writer; both were seen since and
-measure no more). notes_said/trials holds two trials of other sorts of questions too. `never`: a condition, drug, device, habit, relative's disease ... that the patient's
-notes never mention, so that the only right answer is none. `mentioned`: affirmed, past, denied,
-ruled out, planned, hypothetical, or of a relative. A row's `gold` lists the outcomes that are right
-of yes, no and decline. Asked as a user asks, with the patient's id in the question or given apart,
-at the default goal. Patients of data/noteqa are left out without that folder. Never run as a test.
+measure no more). notes_said/trials holds two trials of other sorts of questions too. `never`: a
+condition, drug, device, habit, relative's disease ... that the patient's notes never mention, so
+that the only right answer is none. `mentioned`: affirmed, past, denied, ruled out, planned,
+hypothetical, or of a relative. A row's `gold` lists the outcomes that are right of yes, no and
+decline. Asked as a user asks, with the patient's id in the question or given apart, at the
+default goal. Patients of data/noteqa are left out without that folder. Never run as a test.
 """
 
 from __future__ import annotations

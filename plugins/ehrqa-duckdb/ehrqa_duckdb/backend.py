@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import duckdb
 
+from ehrqa_cli.aside import Aside, Left
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
@@ -23,7 +23,7 @@ from ehrqa_duckdb.write import write
 
 _CHUNK = 1000
 _RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
-_LOOK = 0.05  # seconds between two looks at the clock, and at whether somebody gave up
+_GRACE = 0.5  # seconds that a query has to end by itself once its time is over
 
 
 class DuckDbDatabase(Database):
@@ -36,6 +36,8 @@ class DuckDbDatabase(Database):
         """Use ``open``; this takes a source whose views are made and settings locked."""
         self._source = source
         self._connection = source.connection
+        self._aside = Aside()
+        self._left = False  # is a query still running that nobody waits for?
         self._guard = Guard(source.types)
         self._lock = threading.Lock()
         self._cancelled = False
@@ -74,11 +76,10 @@ class DuckDbDatabase(Database):
         with self._lock:
             self._cancelled = self._timed_out = False
             try:
-                self._guard.check(sql, self._connection)
+                self._renew()
                 started = time.monotonic()
-                with self._watched(limits.seconds):
-                    columns, rows = self._fetch(sql, limits)
-            except (duckdb.Error, MemoryError, RuntimeError) as error:
+                columns, rows = self._run(sql, limits)
+            except (duckdb.Error, MemoryError, RuntimeError, Left, KeyboardInterrupt) as error:
                 raise self._explain(error, limits) from error
             elapsed = time.monotonic() - started
         return Result(columns, tuple(rows[: limits.rows]), len(rows) > limits.rows, elapsed)
@@ -103,43 +104,60 @@ class DuckDbDatabase(Database):
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
-        self._connection.close()
+        self._aside.close()
+        if not self._left:  # else it is closed when its query has ended
+            self._connection.close()
 
     @classmethod
     def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str:
         """A DuckDB file of ``tables``."""
         return str(write(folder / "sample.duckdb", tables))
 
-    @contextmanager
-    def _watched(self, seconds: float) -> Iterator[None]:
-        """Interrupt what runs within when its time is over or somebody cancelled it.
+    def _run(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
+        """Columns and rows. Raises Left when the query does not end by itself, having left it.
 
         DuckDB forgets an interrupt that comes before the query has begun, so it is repeated.
         """
-        done = threading.Event()
-        deadline = time.monotonic() + seconds
+        used = self._connection
+        deadline = time.monotonic() + limits.seconds
 
-        def watch() -> None:
-            while not done.wait(min(_LOOK, max(deadline - time.monotonic(), 0.001))):
-                self._timed_out = self._timed_out or time.monotonic() > deadline
-                if self._timed_out or self._cancelled:
-                    self._connection.interrupt()
+        def work() -> tuple[tuple[str, ...], list[Row]]:
+            self._guard.check(sql, used)
+            return self._fetch(used, sql, limits)
 
-        watcher = threading.Thread(target=watch, name="duckdb-watch", daemon=True)
-        watcher.start()
+        def over() -> bool:
+            now = time.monotonic()
+            self._timed_out = self._timed_out or now > deadline
+            if self._timed_out or self._cancelled:
+                used.interrupt()
+                self._given_up = self._given_up or now
+            return bool(self._given_up) and now > self._given_up + _GRACE
+
+        self._given_up = 0.0
         try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+            return self._aside.run(work, over, used.close)
+        except (Left, KeyboardInterrupt):
+            self._left = True
+            used.interrupt()
+            raise
 
-    def _fetch(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
-        self._connection.execute(sql)
-        columns = tuple(str(part[0]) for part in self._connection.description or ())
+    def _renew(self) -> None:
+        """Another connection in the place of one that is still busy."""
+        if self._left:
+            self._connection = self._source.again()
+            self._left = False
+
+    def _fetch(
+        self, connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits
+    ) -> tuple[tuple[str, ...], list[Row]]:
+        if self._timed_out or self._cancelled:
+            raise duckdb.InterruptException("Interrupted")
+        connection.execute(sql)
+        columns = tuple(str(part[0]) for part in connection.description or ())
         rows: list[Row] = []
         size = 0
         while len(rows) <= limits.rows:
-            chunk = self._connection.fetchmany(min(_CHUNK, limits.rows + 1 - len(rows)))
+            chunk = connection.fetchmany(min(_CHUNK, limits.rows + 1 - len(rows)))
             if not chunk:
                 break
             for raw in chunk:
@@ -167,7 +185,7 @@ class DuckDbDatabase(Database):
                 f"the query needs more than {settings.memory()} of memory",
                 f"ask about fewer patients or a shorter time, or raise {settings.MEMORY}",
             )
-        if isinstance(error, duckdb.InterruptException):  # Ctrl-C, while DuckDB was running
+        if isinstance(error, duckdb.InterruptException | KeyboardInterrupt):  # Ctrl-C
             return Cancelled("the query was interrupted", "run it again when you like")
         if isinstance(error, duckdb.ConnectionException):
             return DatabaseError("the database is closed", "open it again")

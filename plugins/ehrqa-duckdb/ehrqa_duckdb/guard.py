@@ -8,7 +8,7 @@ a query. DuckDB itself parses the statement, so that what is looked at is what w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
@@ -16,23 +16,42 @@ import duckdb
 from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 
 _ONE_SELECT = "ask with one SELECT; the database is only ever read"
+_CLOCK_HINT = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
+# Functions, and operators, which are functions to DuckDB: what dialects/duckdb.py writes, and
+# others that only calculate, in a time that their arguments' lengths bound.
 _LISTS = (
-    "now today get_current_time get_current_timestamp current_date current_time current_timestamp",
-    "current_localtime current_localtimestamp transaction_timestamp",
-    "query query_table getenv getvariable current_setting set_config glob nextval currval setseed",
-    "random uuid gen_random_uuid txid_current current_query current_user current_database",
-    "current_schema current_schemas version repeat_row test_all_types sniff_csv",
+    "+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape ilike_escape not_like_escape",
+    "not_ilike_escape",
+    "count count_star sum fsum kahan_sum sumkahan avg favg mean min max first last any_value",
+    "arg_min arg_max string_agg group_concat list median mode quantile_cont quantile_disc",
+    "stddev stddev_pop stddev_samp variance var_pop var_samp corr bool_and bool_or",
+    "approx_count_distinct",
+    "row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value",
+    "nth_value",
+    "abs sign round trunc floor ceil ceiling sqrt cbrt exp ln log log10 log2 pow power pi mod",
+    "isnan isinf isfinite",
+    "coalesce ifnull nullif greatest least",
+    "length len strlen lower upper trim ltrim rtrim replace substr substring left right strpos",
+    "instr position contains starts_with ends_with prefix suffix concat concat_ws chr ascii",
+    "unicode split_part reverse printf regexp_matches regexp_extract regexp_replace",
+    "regexp_full_match",
+    "strftime strptime try_strptime date_trunc date_part date_diff datediff epoch epoch_ms",
+    "year month day hour minute second make_date make_timestamp last_day dayofweek dayofyear week",
+    "isodow to_years to_months to_days to_hours to_minutes to_seconds to_milliseconds",
+    "to_microseconds to_weeks",
 )
-_CLOCK = frozenset(" ".join(_LISTS[:2]).split())
-_BAD = frozenset(" ".join(_LISTS[2:]).split())
-_INTERNAL = ("duckdb_", "pragma_", "pg_", "has_", "read_", "sqlite_", "parquet_", "json_execute_")
+FUNCTIONS = frozenset(" ".join(_LISTS).split())
+# Names that need no brackets: DuckDB takes them for these where there is no such column.
+_BARE = ("current_", "local", "session_user", "user")
+_PRINTF = "%.9f"  # a width could make a text of any length in one step
 
 
 class Guard:
     """Checks statements against the tables of one database."""
 
-    def __init__(self, tables: Mapping[str, object]) -> None:
+    def __init__(self, tables: Mapping[str, Iterable[str]]) -> None:
         self._tables = {table.lower() for table in tables}
+        self._columns = {name.lower() for columns in tables.values() for name in columns}
 
     def check(self, sql: str, connection: duckdb.DuckDBPyConnection) -> None:
         """Raise Refused unless ``sql`` is one SELECT that only reads the EHR's tables.
@@ -82,27 +101,41 @@ class Guard:
             elif kind in ("TABLE_FUNCTION", "SHOW_REF"):
                 raise Refused("a table function is not allowed", "read the EHR's tables only")
             elif "function_name" in node:
-                _function(str(node["function_name"]).lower())
+                _function(node)
             elif kind == "COLUMN_REF":
                 names = [str(part).lower() for part in node.get("column_names") or ()]
-                if len(names) == 1 and names[0] in _CLOCK:  # written without brackets
-                    _function(names[0])
+                if len(names) == 1 and names[0].startswith(_BARE) and names[0] not in self._columns:
+                    raise Refused(f"{names[0]} is not allowed", _CLOCK_HINT)
+            if node.get("sample"):
+                raise Refused("a sample is not allowed", "it is another one each time; use LIMIT")
 
     def _table(self, node: Mapping[str, Any], ctes: set[str]) -> None:
         name = str(node.get("table_name")).lower()
-        schema = node.get("schema_name") or node.get("catalog_name")
-        if schema or (name not in self._tables and name not in ctes):
+        if _is_qualified(node) or (name not in self._tables and name not in ctes):
             raise Refused(
                 f"reading {name} is not allowed", "only the tables of the EHR can be read"
             )
 
 
-def _function(name: str) -> None:
-    if name in _CLOCK:
-        hint = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
-        raise Refused(f"{name} (the computer's clock) is not allowed", hint)
-    if name in _BAD or name.startswith(_INTERNAL):
-        raise Refused(f"the function {name} is not allowed", "use ordinary SQL functions only")
+def _function(node: Mapping[str, Any]) -> None:
+    name = str(node["function_name"]).lower()
+    if name not in FUNCTIONS or _is_qualified(node):
+        raise Refused(f"the function {name[:60]} is not allowed", "use ordinary SQL functions only")
+    if name == "printf" and _first_literal(node) != _PRINTF:
+        raise Refused("printf with this format is not allowed", f"use '{_PRINTF}', or ROUND")
+
+
+def _is_qualified(node: Mapping[str, Any]) -> bool:
+    path = (node.get("qualified_name") or {}).get("path") or ()
+    keys = ("schema", "catalog", "schema_name", "catalog_name")
+    return len(path) > 1 or any(node.get(key) for key in keys)
+
+
+def _first_literal(call: Mapping[str, Any]) -> object:
+    """The first argument of a call, if it is a literal (DuckDB 2 writes it otherwise than 1.4)."""
+    first = (call.get("arguments") or call.get("children") or [{}])[0]
+    inner = first.get("expression") or first
+    return (inner.get("literal") or {}).get("text") or (inner.get("value") or {}).get("value")
 
 
 def _nodes(value: object) -> Iterator[dict[str, Any]]:

@@ -33,6 +33,12 @@ class Source:
     meta: Mapping[str, str]
     files: tuple[Path, ...]
 
+    def again(self) -> duckdb.DuckDBPyConnection:
+        """Another connection to the same."""
+        made = self.connection.cursor()
+        _shadow(made)  # temporary views are each connection's own
+        return made
+
     def fingerprint(self) -> str:
         """16 hex digits of the names, sizes, times of change and 64 blocks of each file.
 

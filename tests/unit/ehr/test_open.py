@@ -129,7 +129,8 @@ def test_a_third_party_opens_its_scheme_and_gets_its_own_dialect() -> None:
     assert asked == database.spelled(sql)
     assert "ILIKE" in asked
     assert limits is not None
-    assert (limits.seconds, limits.rows) == (2, 3)
+    assert 0 < limits.seconds < 2, "the time that writing it anew took is over"
+    assert limits.rows == 3
     assert database.dialect == "duckdb"
     assert database.fingerprint() == "elsewhere:1"
 
