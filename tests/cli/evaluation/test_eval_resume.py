@@ -102,6 +102,21 @@ def test_other_settings_are_another_run(cli: Any, tmp_path: Path, name: str) -> 
     assert ran.code == 1 and "is of another run" in ran.err and "--out" in ran.err
 
 
+@pytest.mark.parametrize("name", ["ehrsql-2024", "ehrxqa"])
+def test_other_notes_are_another_run(cli: Any, tmp_path: Path, name: str) -> None:
+    """They decide what is answered, as the tables do."""
+    args = TREES[name](tmp_path / "data")
+    db = args[list(args).index("--db") + 1]
+    out = ("--out", tmp_path / "out", "--limit", 1, "--workers", 1)
+    note = tmp_path / "notes.jsonl"
+    for text in ("Allergies: none.", "Allergies: penicillin."):
+        note.write_text(json.dumps({"note_id": "1", "patient_id": 101, "text": text}))
+        assert cli("notes", "import", note, "--db", db, "--replace").code == 0
+        ran = cli("eval", *args, *out)
+        assert ran.code == (0 if "none" in text else 1), ran.err
+    assert "is of another run" in ran.err
+
+
 @pytest.mark.parametrize("name", ["ehrsql-2024", "ehrxqa", "ehrnoteqa"])
 def test_workers_give_the_same_bytes(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -71,9 +71,9 @@ def spots(rng: random.Random, data: bytes) -> bytes:
 
 
 def names(rng: random.Random, data: bytes) -> bytes:
-    """The names of the tables, with bytes that are no text."""
+    """The name of a table, with a byte that is no text."""
     del rng
-    return data.replace(b"line_text", b"lin\xac_text")
+    return data.replace(b"line_text_data", b"line_t\xacxt_data", 1)
 
 
 @pytest.mark.parametrize("ending", FILES)
