@@ -298,7 +298,7 @@ class Expressions:
     # --- functions
 
     def _anonymous(self, node: exp.Anonymous, scope: Scope) -> Typed:
-        name = str(node.this).lower()
+        name = node.name.lower()
         if self.functions.aggregates(name):
             with scope.rows():
                 distinct, first = (

@@ -160,7 +160,7 @@ def distinct(node: exp.Expr) -> tuple[str, exp.Expr]:
 def is_aggregate(node: exp.Expr) -> bool:
     """Does a node itself aggregate the rows of a group?"""
     if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in Functions.AGGREGATES
+        return node.name.lower() in Functions.AGGREGATES
     return type(node) in AGGREGATES
 
 

@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -91,6 +94,35 @@ def test_ctrl_c_while_a_query_runs_is_exit_code_130(cli, ehr, monkeypatch):
     ran = cli("sql", BOMB, "--db", ehr)
     assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_one_call_runs_ends_the_program_at_once(ehr):
+    many = ", ".join(["t GLOB '*[" + "b" * 900 + "c]d'"] * 100)
+    sql = f"SELECT {many} FROM (SELECT replace(printf('%900000d', 1), ' ', 'a') AS t)"
+    program = subprocess.Popen(
+        [sys.executable, "-m", "ehrqa_cli", "sql", sql, "--db", str(ehr), "--seconds", "100"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.wait(3)
+        program.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        out, err = program.communicate(timeout=30)
+        assert time.monotonic() - started < 3
+    finally:
+        program.kill()
+    assert (program.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", ["sql", "neuralsql"])
+def test_now_is_the_user_s_however_it_is_spelt(cli, ehr, command):
+    query = "SELECT datetime('n' || 'ow') AS a, date(lower('NOW')) AS b, \"date\"('now') AS c"
+    ran = cli(command, query, "--db", ehr, "--json", "--as-of", "2099-05-06")
+    assert json.loads(ran.out)["rows"] == [["2099-05-06 23:59:00", "2099-05-06", "2099-05-06"]]
 
 
 def test_db_info_counts_rows(cli, ehr):

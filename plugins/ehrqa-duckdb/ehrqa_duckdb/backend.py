@@ -15,6 +15,7 @@ from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, 
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Result, Row
+from ehrqa_cli.sqltext import check_size
 from ehrqa_duckdb import settings
 from ehrqa_duckdb.guard import Guard
 from ehrqa_duckdb.source import Source, open_source
@@ -73,6 +74,7 @@ class DuckDbDatabase(Database):
             raise LimitExceeded(
                 f"the query is longer than {limits.length:,} characters", "ask for less at once"
             )
+        check_size(sql, 3 * limits.seconds)  # DuckDB reads faster than that, and cannot be ended
         with self._lock:
             self._cancelled = self._timed_out = False
             try:
@@ -122,7 +124,7 @@ class DuckDbDatabase(Database):
         deadline = time.monotonic() + limits.seconds
 
         def work() -> tuple[tuple[str, ...], list[Row]]:
-            self._guard.check(sql, used)
+            self._guard.check(sql, used, deadline)
             return self._fetch(used, sql, limits)
 
         def over() -> bool:

@@ -8,7 +8,9 @@ a query. DuckDB itself parses the statement, so that what is looked at is what w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import duckdb
@@ -43,6 +45,8 @@ _LISTS = (
 FUNCTIONS = frozenset(" ".join(_LISTS).split())
 # Names that need no brackets: DuckDB takes them for these where there is no such column.
 _BARE = ("current_", "local", "session_user", "user")
+_A_SECOND = 20_000_000  # bytes of DuckDB's own writing of a statement that are read in a second
+_TOO_LONG = LimitExceeded("the query takes too long to read", "ask for less at once")
 _PRINTF = "%.9f"  # a width could make a text of any length in one step
 
 
@@ -53,10 +57,12 @@ class Guard:
         self._tables = {table.lower() for table in tables}
         self._columns = {name.lower() for columns in tables.values() for name in columns}
 
-    def check(self, sql: str, connection: duckdb.DuckDBPyConnection) -> None:
+    def check(
+        self, sql: str, connection: duckdb.DuckDBPyConnection, deadline: float = math.inf
+    ) -> None:
         """Raise Refused unless ``sql`` is one SELECT that only reads the EHR's tables.
 
-        Raises DatabaseError for what DuckDB cannot parse, and its own errors.
+        Raises LimitExceeded at ``deadline`` (of time.monotonic), DatabaseError for what DuckDB cannot parse, and its own errors.
         """
         if "\x00" in sql:
             raise Refused("the query contains a NUL character", "remove it")
@@ -74,14 +80,16 @@ class Guard:
         if statements[0].named_parameters:
             raise Refused("the query has parameters", "write the values into it")
         row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
-        found = json.loads(row[0]) if row else {"error": True}
-        if found.get("error"):
-            raise Refused("this is not a SELECT of data", _ONE_SELECT)
+        text = row[0] if row else '{"error": true}'
+        if len(text) > _A_SECOND * (deadline - time.monotonic()):
+            raise _TOO_LONG
         try:
-            nodes = list(_nodes(found["statements"]))
+            found = json.loads(text)
         except RecursionError:
             raise LimitExceeded("the query is nested too deeply", "ask for less at once") from None
-        self._look(nodes)
+        if found.get("error"):
+            raise Refused("this is not a SELECT of data", _ONE_SELECT)
+        self._look(_nodes(found["statements"], deadline))
 
     def _look(self, nodes: list[dict[str, Any]]) -> None:
         # A CTE may have any name: names are looked for in the whole statement, and one that is
@@ -138,11 +146,17 @@ def _first_literal(call: Mapping[str, Any]) -> object:
     return (inner.get("literal") or {}).get("text") or (inner.get("value") or {}).get("value")
 
 
-def _nodes(value: object) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for part in value.values():
-            yield from _nodes(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _nodes(part)
+def _nodes(value: object, deadline: float) -> list[dict[str, Any]]:
+    """Everything in a statement that has parts with names. Raises LimitExceeded at the deadline."""
+    found: list[dict[str, Any]] = []
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            found.append(part)
+            stack.extend(part.values())
+        elif isinstance(part, list):
+            stack.extend(part)
+        if len(found) % 1000 == 0 and time.monotonic() > deadline:
+            raise _TOO_LONG
+    return found

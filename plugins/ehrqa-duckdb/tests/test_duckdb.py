@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from ehrqa_duckdb import DuckDbDatabase
+from ehrqa_duckdb.guard import FUNCTIONS
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.sample import SampleTable
@@ -190,6 +191,19 @@ def test_files_that_are_no_ehr(tmp_path: Path, file: Path) -> None:
         "LOAD json",
         "SELECT 1; SELECT 2",
         "SELECT 'a\x00'",
+        "SELECT age(t) FROM e",
+        "SELECT uuidv4()",
+        "SELECT write_log('x')",
+        "SELECT sleep_ms(10)",
+        "SELECT localtimestamp",
+        "SELECT current_user",
+        "SELECT repeat('x', 1000000000)",
+        "SELECT printf('%1000000000d', n) FROM e",
+        "SELECT main.abs(1)",
+        "SELECT * FROM main.e",
+        "SELECT n FROM e USING SAMPLE 3",
+        "SELECT n FROM e TABLESAMPLE 10%",
+        "SELECT unnest([1, 2])",
     ],
 )
 def test_refused(database: DuckDbDatabase, sql: str) -> None:
@@ -266,6 +280,46 @@ def test_queries_from_several_threads(database: DuckDbDatabase) -> None:
     for thread in threads:
         thread.join()
     assert found == [True] * 20
+
+
+def test_every_function_that_is_allowed_gives_the_same_again() -> None:
+    """None of the list depends on when, where or by whom it is called."""
+    with duckdb.connect() as connection:
+        unsteady = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() "
+            "WHERE has_side_effects OR stability <> 'CONSISTENT'"
+        ).fetchall()
+    assert len(unsteady) > 10
+    assert FUNCTIONS & {name for (name,) in unsteady} == set()
+
+
+def test_a_query_that_does_not_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where DuckDB does not look up from one call; the next query has another connection, and
+    reads a column of dates as times there too."""
+    path = tmp_path / "odd.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE o AS SELECT DATE '2100-05-06' AS d, 1 AS n")
+    opened = DuckDbDatabase.open(str(path))
+    for end in (lambda: None, opened.cancel):
+        with monkeypatch.context() as patched:
+            patched.setattr(opened, "_fetch", lambda *_: time.sleep(3))
+            timer = threading.Timer(0.1, end)
+            timer.start()
+            started = time.monotonic()
+            with pytest.raises((LimitExceeded, Cancelled)):
+                opened.execute("SELECT 1", Limits(seconds=0.2))
+            assert time.monotonic() - started < 1.2
+    hours = opened.execute("SELECT date_part('hour', d), d = TIMESTAMP '2100-05-06' FROM o").rows
+    assert hours == ((0, 1),)
+    opened.close()
+
+
+def test_a_statement_that_is_too_long_for_its_time_is_not_read(database: DuckDbDatabase) -> None:
+    sql = f"SELECT count(*) FROM e WHERE {' OR '.join(['n = 1'] * 60_000)}"
+    started = time.monotonic()
+    with pytest.raises(LimitExceeded):
+        database.execute(sql, Limits(seconds=0.2))
+    assert time.monotonic() - started < 1.2
 
 
 def test_fingerprint_changes_with_the_data(file: Path) -> None:

@@ -5,10 +5,13 @@ That it gives the same rows is the contract suite's to show, with a database.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from ehrqa_cli.contracts.errors import DatabaseError, PluginError, Refused
+from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, PluginError, Refused
 from ehrqa_cli.dialects import translate
+from ehrqa_cli.sqltext import check_size
 
 TYPES = {
     "admissions": {
@@ -150,3 +153,51 @@ def test_a_set_that_is_not_meant_begins_otherwise() -> None:
     for pattern in ("'[!a]*'", "insurance"):
         with pytest.raises(Refused, match="GLOB pattern"):
             condition(f"insurance GLOB {pattern}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1e",
+        f"SELECT {'9' * 5000}",
+        "SELECT abs()",
+        "SELECT nullif(1)",
+        "SELECT iif(1)",
+        "SELECT 1 UNION SELECT 1, 2",
+        "SELECT * FROM ( VALUES (1, 2), (3) )",
+        f"SELECT {', '.join(['1'] * 501)}",
+        f"SELECT {'(' * 2000}1{')' * 2000}",
+        "SELECT datetime('2100-01-01', 'localtime')",
+    ],
+)
+def test_what_is_no_sql_is_refused_in_one_line(sql: str) -> None:
+    with pytest.raises(DatabaseError) as raised:
+        translate(sql, "duckdb", TYPES)
+    assert "\n" not in str(raised.value)
+    assert raised.value.hint
+
+
+def test_a_number_in_text_may_have_thousands_of_digits() -> None:
+    assert translate(f"SELECT '{'9' * 5000}' + 1", "duckdb", TYPES)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+def test_now_is_the_time_that_is_given_or_refused(dialect: str) -> None:
+    for sql in ("SELECT date('now')", "SELECT \"date\"('NOW')", "SELECT date()"):
+        assert "'2099-05-06'" in translate(sql, dialect, {}, now="2099-05-06 07:08:09")
+        with pytest.raises(Refused, match="clock"):
+            translate(sql, dialect, {})
+
+
+def test_translating_ends_at_its_deadline() -> None:
+    sql = f"SELECT {' OR '.join(['1 = 2'] * 100)}"
+    assert translate(sql, "duckdb", {}, deadline=time.monotonic() + 60)
+    with pytest.raises(LimitExceeded):
+        translate(sql, "duckdb", {}, deadline=time.monotonic() - 1)
+
+
+def test_a_statement_that_takes_too_long_to_read_is_not_read() -> None:
+    sql = f"SELECT {' OR '.join(['1 = 2'] * 20_000)}"
+    check_size(sql, 10.0)
+    with pytest.raises(LimitExceeded):
+        check_size(sql, 1.0)

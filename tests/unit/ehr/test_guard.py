@@ -99,6 +99,23 @@ BOMBS = [
     "SELECT 'a' LIKE replace(printf('%5000d', 1), ' ', '%a')",
 ]
 QUICK = Limits(seconds=0.3)
+_LONG = "( SELECT replace(printf('%900000d', 1), ' ', 'a') AS t )"
+_LAUGHS = "".join(
+    f", a{i} AS ( SELECT p.x FROM a{i - 1} AS p, a{i - 1} AS q )" for i in range(1, 30)
+)
+# One call, or a row of calls, that SQLite does not look up from. Each in its limit and 1 s.
+SINGLE_CALLS = [
+    "SELECT printf('%.*c', 1000000000, 'x')",
+    "SELECT format('%.1000000000c', 'x')",
+    "SELECT printf('%s%-,.*d', 'a', 1000000000, 1), printf('%*d', '1000000000x', 1)",
+    f"SELECT {', '.join(['t LIKE ' + repr('%' + 'a' * 900 + 'b')] * 20)} FROM {_LONG}",
+    f"SELECT {', '.join(['t GLOB ' + repr('*[' + 'b' * 900 + 'c]d')] * 20)} FROM {_LONG}",
+    f"SELECT 1 IN ( {', '.join(['upper(t)'] * 20_000)} ) FROM {_LONG}",
+    f"SELECT 1 IN ( {', '.join(['hex(t)'] * 20_000)} ) FROM {_LONG}",
+    f"SELECT 1 IN ( {', '.join(['t || t'] * 20_000)} ) FROM {_LONG}",
+    f"SELECT 1 IN ( {', '.join(['quote(t)'] * 20_000)} ) FROM {_LONG}",
+    f"WITH a0 AS ( SELECT 1 AS x ){_LAUGHS} SELECT count(*) FROM a29",
+]
 
 
 @pytest.mark.parametrize("sql", REFUSED)
@@ -156,6 +173,45 @@ def test_nothing_appears_on_disk_and_memory_stays_bounded(demo_file: Path, tmp_p
     assert list(tmp_path.iterdir()) == []
     assert sorted(p.name for p in demo_file.parent.iterdir()) == [demo_file.name]
     assert demo_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("sql", SINGLE_CALLS, ids=[sql[:40] for sql in SINGLE_CALLS])
+def test_single_calls_end_in_time(demo: SqliteDatabase, sql: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(LimitExceeded) as caught:
+        demo.execute(sql, QUICK)
+    assert time.monotonic() - started < QUICK.seconds + 1
+    assert "\n" not in str(caught.value)
+    assert demo.execute("SELECT count(*) FROM patients").rows == ((25,),), "it can be asked again"
+
+
+def test_a_single_call_can_be_cancelled(demo: SqliteDatabase) -> None:
+    timer = threading.Timer(0.2, demo.cancel)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(Cancelled):
+        demo.execute(SINGLE_CALLS[4], Limits(seconds=60))
+    assert time.monotonic() - started < 1.2
+    assert demo.execute("SELECT 1").rows == ((1,),)
+
+
+def test_printf_does_what_sqlite_does(demo: SqliteDatabase) -> None:
+    import sqlite3
+
+    plain = sqlite3.connect(":memory:")
+    for arguments in (
+        "'%d|%s|%%|%5.2f|%-8s|', 7, 'a', 1.005, NULL",
+        "'%*d %.*f %.3c', 5, 42, 2, 3.14159, 'x'",
+        "'%,d %x %e %q', 1234567, 255, 12345.678, 'it''s'",
+        "'no more' , 1, 2",
+        "'%d %s %z'",
+        "NULL",
+        "",
+        "'%lld %i', 9000000000000000000, '12abc'",
+    ):
+        wanted = plain.execute(f"SELECT printf({arguments})").fetchall()
+        assert list(demo.execute(f"SELECT printf({arguments})").rows) == wanted
+    plain.close()
 
 
 def test_slow_single_steps_are_not_slow(demo: SqliteDatabase) -> None:

@@ -316,3 +316,23 @@ def test_evidence_names_studies_findings_and_places(database: SqliteDatabase) ->
     }
     assert [item["study_id"] for item in found[:2]] == [502, 505]
     assert len(neuralsql.image_evidence(done, reader, most=1)) == 1
+
+
+@pytest.mark.parametrize(
+    "study",
+    ["'x'", "1e30", "1e400", "2.5", "9" * 30, "9" * 5000, "datetime('2100-01-01')", "'\u00b2'"],
+)
+def test_what_is_no_study_is_refused_and_is_no_no(database: SqliteDatabase, study: str) -> None:
+    with pytest.raises(DatabaseError) as raised:
+        rows(database, f"SELECT FUNC_VQA('Is there a PICC?', {study})")
+    assert "\n" not in str(raised.value)
+    assert rows(database, "SELECT FUNC_VQA('Is there a PICC?', NULL)") == [None]
+
+
+def test_a_call_is_no_table(database: SqliteDatabase) -> None:
+    for sql in (
+        "SELECT study_id FROM tb_cxr FUNC_VQA('Is there a PICC?', study_id)",
+        "SELECT * FROM FUNC_VQA('Is there a PICC?', 501)",
+    ):
+        with pytest.raises(DatabaseError):
+            rows(database, sql)
