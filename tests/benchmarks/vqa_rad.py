@@ -26,7 +26,6 @@ from ehrqa_cli.vqa.model import choose
 from ehrqa_cli.vqa.model.source import OneGraph
 from ehrqa_cli.vqa.reader import Vqa
 
-
 _SAME = {"man": "male", "woman": "female"}
 
 
