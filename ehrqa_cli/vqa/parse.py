@@ -58,12 +58,14 @@ def parse(question: str) -> Program:
 
 
 def _no_leftovers(tokens: list[str], found: list[Mention], known: frozenset[str]) -> None:
-    inside = {k for m in found for k in range(m.start, m.end)}
+    inside = {k: m.kind for m in found for k in range(m.start, m.end)}
     allowed = grammar() | known
-    left = [t for k, t in enumerate(tokens) if k not in inside and t not in allowed]
-    left = [t for t in left if not (t.isdigit() and len(t) >= 6)]  # the id of a study
+    left = [k for k, t in enumerate(tokens) if k not in inside and t not in allowed]
+    # a number of six digits is the id of a study
+    left = [k for k in left if not (tokens[k].isdigit() and len(tokens[k]) >= 6)]
     if left:
-        shown = " ".join(left[:4])
+        named = [k for k in range(len(tokens)) if k in left or inside.get(k) == PLACE]
+        shown = " ".join(tokens[k] for k in named[:6])
         raise Unparsed(
             "unknown_finding",
             f"“{shown}” is not among the findings and places that can be asked about.",

@@ -79,7 +79,12 @@ class Program:
             HEART: "the width of the heart",
             MEDIASTINUM: "the width of the mediastinum",
         }
-        return show(self.expr) if self.expr else named[self.ask]
+        if self.expr is None:
+            return named[self.ask]
+        found = [
+            f"{x.finding} in the {x.place}" if x.place else x.finding for x in leaves(self.expr)
+        ]
+        return ", ".join(dict.fromkeys(found))
 
     def __str__(self) -> str:
         words = [self.ask]

@@ -105,8 +105,11 @@ def facts(rows: list[dict[str, str]], seen: dict[str, Any]) -> dict[str, float]:
 
 
 def _calibration(p: np.ndarray, truth: np.ndarray, bins: int = 10) -> float:
-    chunks = [c for c in np.array_split(np.argsort(p), bins) if len(c)]
-    return float(sum(len(c) * abs(p[c].mean() - truth[c].mean()) for c in chunks) / len(p))
+    """Expected calibration error, films with and without weighed alike, as the card says it."""
+    share = truth.mean()
+    weight = np.where(truth, 0.5 / share, 0.5 / (1 - share)) / len(p)
+    chunks = np.array_split(np.argsort(p), bins)
+    return float(sum(abs((weight[c] * (p[c] - truth[c])).sum()) for c in chunks))
 
 
 def masks(folder: Path, seen: dict[str, Any], found: Path) -> dict[str, Any]:

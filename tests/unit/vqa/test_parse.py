@@ -224,3 +224,8 @@ def test_what_no_reader_sees_is_not_read_as_something_else(question: str, kind: 
 def test_words_of_general_questions_stand_in_others_too() -> None:
     assert str(parse("What is the view position of this patient's film?")) == "view"
     assert str(parse("Which abnormalities do the lungs have in common?")).startswith("name")
+
+
+def test_what_is_not_seen_is_named_with_its_place() -> None:
+    with pytest.raises(Unparsed, match="“trachea midline” is not among"):
+        parse("Is the trachea midline?")
