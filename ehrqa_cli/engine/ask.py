@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope
-from ehrqa_cli.engine import note_path
+from ehrqa_cli.engine import namesakes, note_path
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
 from ehrqa_cli.engine.mixed import answer_mixed, note_facts, open_rows, split
@@ -171,6 +171,7 @@ STEPS: tuple[Step, ...] = (
     execute,
     compare_answers,
     decide,
+    namesakes.check,
     ground,
     tell,
 )

@@ -19,8 +19,9 @@ KINDS = (
 _REPORTED = frozenset({"drug", "lab"})
 # What a curated line's type may be in a database: what is infused in the ICU is an intake.
 _ALSO = {"drug": ("drug", "intake")}
-# coded by ICD-9 or ICD-10: one thing has two titles
-_CODED = frozenset({"dx", "proc"})
+# One thing has several names: diagnoses and procedures are coded by ICD-9 or ICD-10, and what comes
+# out is charted by its way.
+_CODED = frozenset({"dx", "proc", "output"})
 _CERTAIN, _PER_PENALTY, _ALONE, _LEAST, _CHOSEN = 0.99, 0.01, 0.95, 0.85, 0.8
 
 
