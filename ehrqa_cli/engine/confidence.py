@@ -291,9 +291,7 @@ def of_images(reason: VqaReason) -> Reason:
     return Reason("images", reason.sentence)
 
 
-def of_namesakes(
-    mention: str, fitting: Sequence[str], noun: str, turned: bool = False
-) -> Reason:
+def of_namesakes(mention: str, fitting: Sequence[str], noun: str, turned: bool = False) -> Reason:
     """A name that fits several items, on which of them the answer depends. ``turned``: it is the
     whole name of one, for which there is nothing, and the others would give something."""
     shown = "; ".join(fitting[:_SHOWN]) + (" ..." if len(fitting) > _SHOWN else "")
@@ -302,7 +300,8 @@ def of_namesakes(
         told = f"There is nothing under exactly “{fitting[0]}”, but under {shown}. Name one."
         return Reason("ambiguous_name", told)
     return Reason(
-        "ambiguous_name", f"“{mention}” fits {len(fitting)} {noun} here: {shown}. Name one of them."
+        "ambiguous_name",
+        f"“{mention}” fits {len(fitting)} {noun} here: {shown}. Name one, in quotes.",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ehrqa_cli.logical_form.grammar import TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, TIME_FILTERS
 
 # What a measure is called, and the words of a form that give it (a trailing * is any ending).
 # "How many days" is a length, "in total" no sum, "patient number" no count.
@@ -57,9 +57,18 @@ _DIFFERENCE = re.compile(
     r"larger|smaller|rise|rose|drop\w*|fell|increas\w*|decreas\w*|gain\w*|los[st]\w*)\b",
     re.IGNORECASE,
 )
-_ASKS = r"when|where|who|which|what|how\s+(?:many|much|long|often|old)"
-_TWO_QUESTIONS = re.compile(
-    rf"\b(?:{_ASKS})\b.*?(?:\band|&|,\s*and|;)\s+(?:also\s+)?({_ASKS}|was|is|did|does|has)\b",
+# A question of its own begins at the start, or after a comma or "and"; ", which" goes on with one.
+_ASKED = re.compile(
+    r"(?:^|[,;:&]|\band)\s*(?:also\s+)?(when|where|who|(?<!,\s)which|what|"
+    r"how\s+(?:many|much|long|often|old)|(?<=and\s)(?:was|is|did|does|has)\s+(?:it|that|the)\b)",
+    re.IGNORECASE,
+)
+_GROUPED = re.compile(
+    rf"\bby \w+(?: (?:{'|'.join((*CUTS, *HAVING))}) \S+)*(?: ({'|'.join(FINISH)})\b)?"
+)
+_WITH_NUMBER = re.compile(
+    r"(?:\bwith|\bplus|\+|\band|\bincluding)\s+(?:the|their|that|its)\s+(?:\w+\s+)?"
+    r"(numbers?|counts?|totals?|averages?|amounts?)\b(?!\s+of)",
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(
@@ -80,7 +89,18 @@ _NOT = re.compile(
 )
 _ASIDE = re.compile(r"\([^)]*\)|\b(?:yes\s+)?or\s+not?\b|\bif\s+not\b", re.IGNORECASE)
 _NEGATIVES = frozenset(
-    {"none", "without", "notfollowed", "except", "alive", "current", "not", "abnormal", "high", "low"}
+    {
+        "none",
+        "without",
+        "notfollowed",
+        "except",
+        "alive",
+        "current",
+        "not",
+        "abnormal",
+        "high",
+        "low",
+    }
     | {"atmost", "atleast", "under", "over", "shorter", "longer", "minus", "less", "greater"}
 )
 
@@ -94,9 +114,11 @@ def _lost(question: str, words: Sequence[str]) -> str | None:
     if "minus" in known and not _DIFFERENCE.search(question):
         if found := _SIDE_BY_SIDE.search(question):
             return found.group()
-    if words[0] != "(" and not known & {"also", "by"}:
-        if found := _TWO_QUESTIONS.search(question):
-            return found.group(1)
+    asked = _ASKED.findall(question)
+    if len(asked) > _columns(words):
+        return str(asked[-1])
+    if "keys" in known and (found := _WITH_NUMBER.search(question)):
+        return found.group(1)
     if (found := _RELATIVE.search(question)) and not known & {*TIME_FILTERS, "current", "visit"}:
         return found.group()
     if found := _UNSAID.search(question):
@@ -104,6 +126,12 @@ def _lost(question: str, words: Sequence[str]) -> str | None:
     if (found := _NOT.search(_ASIDE.sub(" ", question))) and not known & _NEGATIVES:
         return found.group()
     return None
+
+
+def _columns(words: Sequence[str]) -> int:
+    """How many things a form gives side by side: a group's key too, unless its finish drops it."""
+    grouped = _GROUPED.findall(" ".join(words))
+    return 1 + sum(not finish for finish in grouped) + sum(w in ("also", "beside") for w in words)
 
 
 def left_out(question: str, form: str) -> str | None:

@@ -9,6 +9,7 @@ or where a "no" would become a "yes", the answer is withheld and the items are n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ehrqa_cli import neuralsql
@@ -41,24 +42,31 @@ _JOINED = {"count_patients": "patients", "patients": "patients", "count_visits":
 _COUNTED = frozenset({*_JOINED, "count", "none"})
 _EVENT = {"drug": "rx", "intake": "intake"}
 _NOUNS = {"rx": "drug", "dx": "diagnosis", "proc": "procedure", "lab": "lab test"}
-_PLURALS = {"drug": "prescriptions", "intake": "infusions and intakes"}
+_WHERE = {"drug": "prescribed", "intake": "infused", "lab": "lab test"}
+_QUOTES = tuple("\"'“‘`")
 SHOWN = 4
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A value that the form counts, as the question called it, and what else that fits."""
+    """A value that the form counts, as the question called it, and what else that fits;
+    ``quoted``: it stands in quotes, so that nothing else is meant."""
 
     ref: int
     kind: str
     text: str
     value: str
     found: Namesakes
+    quoted: bool = False
 
     @property
     def others(self) -> list[str]:
-        """All other values, those of the same type first."""
-        return [value for values in self.found.also.values() for value in values]
+        """All other values, those of the same type first, and where those of another stand."""
+        return [
+            value if kind == self.kind else f"{value} ({_WHERE[kind]})"
+            for kind, values in self.found.also.items()
+            for value in values
+        ]
 
 
 def check(draft: Draft) -> Reason | None:
@@ -121,13 +129,14 @@ def _mentions(form: Form, linked: LinkedQuestion, linker: Linker) -> Iterator[Me
 
 
 def _mention(
-    ref: int, kind: str, named: set[object], linked: LinkedQuestion, linker: Linker
+    ref: int, kind: str, named: AbstractSet[object], linked: LinkedQuestion, linker: Linker
 ) -> Mention:
     """``named`` are the values that the form counts beside it: what was asked for is no other."""
     link = linked.links[ref - 1]
     text = linked.question[link.start : link.end]
     found = linker.namesakes(text, kind, str(link.value))
     words = around(linked.text)
+    given = speaks_of("drug", linked.text) and not speaks_of("lab", linked.text)
     also = {}
     for other, values in found.also.items():
         if kind == "drug" and other == "intake" and PRESCRIBED.search(words):
@@ -135,20 +144,22 @@ def _mention(
                 continue
         if kind == "intake" and other == "drug" and INFUSED.search(words):
             continue
+        if kind == "lab" and not given and other != kind:
+            continue
         left = tuple(v for v in values if v not in named or other != kind)
         if left:
             also[other] = left
-    return Mention(ref, kind, text, str(link.value), replace(found, also=also))
+    quoted = found.exact and linked.question[link.start - 1 : link.start] in _QUOTES
+    return Mention(ref, kind, text, str(link.value), replace(found, also=also), quoted)
 
 
 def _other_table(mention: Mention, linked: LinkedQuestion) -> Reason | None:
     """A lab test's name where the question speaks of giving something that is called so too, and
     "high potassium", a diagnosis or a result."""
-    given = mention.kind == "lab" and speaks_of("drug", linked.text)
-    others = [v for kind in _EVENT for v in mention.found.also.get(kind, ()) if given]
-    others += mention.found.also.get("lab", ()) if mention.kind == "dx" else ()
-    if others and not speaks_of(mention.kind, linked.text):
-        return confidence.of_namesakes(mention.text, [mention.value, *others], "things")
+    also = {"lab": (*_EVENT,), "dx": ("lab",)}.get(mention.kind, ())
+    if any(mention.found.also.get(kind) for kind in also):
+        if mention.kind == "lab" or not speaks_of("dx", linked.text):
+            return confidence.of_namesakes(mention.text, [mention.value, *mention.others], "things")
     return None
 
 
@@ -157,7 +168,7 @@ def _wide_rows(draft: Draft, form: Form, doubtful: Mapping[int, Mention]) -> Seq
     assert draft.linked is not None
     try:
         wide = bind(_widened(form, doubtful), draft.linked.links)
-        rows = _run(draft, wide)
+        rows: Sequence[Row] | None = _run(draft, wide)
         for mention in doubtful.values():
             for kind, event in _EVENT.items():
                 values = mention.found.also.get(kind, ())
@@ -227,7 +238,9 @@ def _run_sql(draft: Draft, sql: str) -> Sequence[Row]:
 
 def _wider(mention: Mention, form: Form) -> bool:
     """Is a disease counted by one title, which is also the name of a group of them?"""
-    if not isinstance(form, Select) or mention.kind != "dx" or form.head not in _COUNTED:
+    if mention.quoted or mention.kind != "dx":
+        return False
+    if not isinstance(form, Select) or form.head not in _COUNTED:
         return False
     return form.event.items is not None and form.event.items.args == (Ref(mention.ref),)
 
@@ -244,13 +257,16 @@ def _told(mention: Mention) -> tuple[str, list[str], str]:
 
 
 def _said(mention: Mention) -> str:
-    parts = []
-    for kind, values in mention.found.also.items():
-        shown = ", ".join(f"“{value}”" for value in values[:SHOWN])
-        more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-        where = f" among {_PLURALS[kind]}" if kind != mention.kind and kind in _PLURALS else ""
-        parts.append(f"{shown}{more}{where}")
-    return f"Counted: only “{mention.value}”. Not counted: {'; '.join(parts)}."
+    shown = "; ".join(mention.others[:SHOWN])
+    left = len(mention.others) - SHOWN
+    more = f"; and {left} more" if left > 0 else ""
+    return f"Counted: only “{mention.value}”{_where(mention)}. Not counted: {shown}{more}."
+
+
+def _where(mention: Mention) -> str:
+    """Where it was looked for, if there are others elsewhere."""
+    elsewhere = any(kind != mention.kind for kind in mention.found.also)
+    return f" ({_WHERE[mention.kind]})" if elsewhere and mention.kind in _WHERE else ""
 
 
 def _with_them(wide: Sequence[Row] | None) -> str:

@@ -192,7 +192,9 @@ def _columns_lacking(draft: Draft) -> str:
     """What the compiled query reads that this database has no column for, in words."""
     if draft.bound is None or draft.neuralsql is None:
         return ""
-    known = {t.lower(): {c.lower() for c in cs} for t, cs in draft.session.database.schema().items()}
+    known = {
+        t.lower(): {c.lower() for c in cs} for t, cs in draft.session.database.schema().items()
+    }
     read = _COLUMN.findall(_LITERAL.sub("''", draft.neuralsql))
     words = [
         f"{column_words(column)} of {table_words(table)}"

@@ -47,7 +47,7 @@ def find_namesakes(
     for other in (kind, *_ELSEWHERE.get(kind, ())):
         found: dict[str, None] = {}
         for phrase in phrases:
-            found.update(dict.fromkeys(_holding(index, other, phrase)))
+            found.update(dict.fromkeys(_holding(index, other, phrase, exact)))
             if not exact:
                 known = names.kinds(" ".join(key(phrase).split())).get(other, [])
                 found.update(dict.fromkeys(name.value for name in known))
@@ -75,8 +75,10 @@ def _cores(mention: str, kind: str, value: str) -> Iterable[str]:
     return [min(whole, key=lambda alias: (len(alias.split()), len(alias)))]
 
 
-def _holding(index: ValueIndex, kind: str, phrase: str) -> Iterable[str]:
-    wanted = [word for word in stems(phrase) if word not in _SMALL]
+def _holding(index: ValueIndex, kind: str, phrase: str, whole: bool) -> Iterable[str]:
+    """The values of a type that hold all words of the phrase; a ``whole`` name's "unspecified"
+    is one of them."""
+    wanted = [word for word in stems(phrase) if whole or word not in _SMALL]
     if not wanted:
         return []
     apart = _APART.search(phrase.lower()) is not None

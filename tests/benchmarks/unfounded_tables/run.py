@@ -20,10 +20,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from clinicians.run import comparable, gold_rows  # noqa: E402
+from clinicians.run import comparable, gold_rows
 
-from ehrqa_cli.contracts.types import Answer, Question, Status  # noqa: E402
-from ehrqa_cli.engine.opening import open_session  # noqa: E402
+from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.engine.opening import open_session
 
 SAID = "Not counted:"  # engine.namesakes writes it
 
@@ -84,7 +84,9 @@ def main() -> None:
     print({"n": len(records), **counts, "given": given})
     for r in records:
         if r["outcome"] in ("wrong", "said", "failed"):
-            print(f"{r['outcome']} {r['id']} | {r['question']} | {r['text'][:200]} | gold {r['gold']}")
+            print(
+                f"{r['outcome']} {r['id']} | {r['question']} | {r['text'][:200]} | gold {r['gold']}"
+            )
 
 
 if __name__ == "__main__":
