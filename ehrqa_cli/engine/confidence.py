@@ -305,6 +305,15 @@ def of_namesakes(mention: str, fitting: Sequence[str], noun: str, turned: bool =
     )
 
 
+def of_other_words(mention: str, value: str) -> Reason:
+    """Nothing under the one title that a name was taken for."""
+    return Reason(
+        "ambiguous_name",
+        f"There is nothing under “{value}”, but “{mention}” may be recorded under other titles. "
+        "Name one as the record does.",
+    )
+
+
 def of_shared(label: str, several: int) -> Reason:
     """A result under a label that is that of several items, and not of the commonest."""
     return Reason(

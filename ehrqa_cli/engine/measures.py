@@ -71,6 +71,25 @@ _WITH_NUMBER = re.compile(
     r"(numbers?|counts?|totals?|averages?|amounts?)\b(?!\s+of)",
     re.IGNORECASE,
 )
+# Whose number is asked for, and the words of a form that count them.
+_UNITS = (
+    (
+        re.compile(
+            r"\b(?:how\s+many|number\s+of|count\s+of|tally\s+of)\s+(?:different\s+|distinct\s+|unique\s+)?"
+            r"(patients|pts|people|persons|individuals|men|women|males|females)\b",
+            re.IGNORECASE,
+        ),
+        frozenset({"count_patients", "patients", "person"}),
+    ),
+    (
+        re.compile(
+            r"\b(?:how\s+many|number\s+of|count\s+of|tally\s+of)\s+(?:different\s+|distinct\s+|unique\s+)?"
+            r"(?:hospital\s+)?(admissions|hospitali[sz]ations|encounters)\b",
+            re.IGNORECASE,
+        ),
+        frozenset({"count_visits", "visits", "admission", "discharge", "patients"}),
+    ),
+)
 _RELATIVE = re.compile(
     r"\b(today|yesterday|(?:this|last|previous|past)\s+(?:year|month))\b", re.IGNORECASE
 )
@@ -108,12 +127,17 @@ _NEGATIVES = frozenset(
 def _lost(question: str, words: Sequence[str]) -> str | None:
     """A half, a group, a time or a "not" of the linked question that a form does not have."""
     known = set(words)
-    if _MEN.search(question) and (found := _WOMEN.search(question)):
-        if not ({"male", "female"} <= known or "gender" in known):
-            return found.group()
-    if "minus" in known and not _DIFFERENCE.search(question):
-        if found := _SIDE_BY_SIDE.search(question):
-            return found.group()
+    both = _MEN.search(question) and _WOMEN.search(question)
+    if both and not ({"male", "female"} <= known or "gender" in known):
+        return both.group()
+    beside = _SIDE_BY_SIDE.search(question)
+    if beside and "minus" in known and not _DIFFERENCE.search(question):
+        return beside.group()
+    for asked_for, counting in _UNITS:
+        found = asked_for.search(question)
+        counted = known & counting or any(word.endswith("_count") for word in words)
+        if found and not counted:
+            return found.group(1)
     asked = _ASKED.findall(question)
     if len(asked) > _columns(words):
         return str(asked[-1])

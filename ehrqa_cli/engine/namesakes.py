@@ -80,6 +80,8 @@ def check(draft: Draft) -> Reason | None:
     for mention in mentions:
         if reason := _other_table(mention, linked):
             return reason
+        if reason := _other_words(mention, draft.result.rows):
+            return reason
     doubtful = [m for m in mentions if m.found.also]
     said = ""
     if doubtful:
@@ -139,12 +141,12 @@ def _mention(
     given = speaks_of("drug", linked.text) and not speaks_of("lab", linked.text)
     also = {}
     for other, values in found.also.items():
-        if kind == "drug" and other == "intake" and PRESCRIBED.search(words):
-            if not INFUSED.search(words):
-                continue
-        if kind == "intake" and other == "drug" and INFUSED.search(words):
+        infused, prescribed = INFUSED.search(words), PRESCRIBED.search(words)
+        if (kind, other) == ("drug", "intake") and prescribed and not infused:
             continue
-        if kind == "lab" and not given and other != kind:
+        if (kind, other) == ("intake", "drug") and infused:
+            continue
+        if kind == "lab" != other and not given:
             continue
         left = tuple(v for v in values if v not in named or other != kind)
         if left:
@@ -157,10 +159,21 @@ def _other_table(mention: Mention, linked: LinkedQuestion) -> Reason | None:
     """A lab test's name where the question speaks of giving something that is called so too, and
     "high potassium", a diagnosis or a result."""
     also = {"lab": (*_EVENT,), "dx": ("lab",)}.get(mention.kind, ())
-    if any(mention.found.also.get(kind) for kind in also):
-        if mention.kind == "lab" or not speaks_of("dx", linked.text):
-            return confidence.of_namesakes(mention.text, [mention.value, *mention.others], "things")
+    there = any(mention.found.also.get(kind) for kind in also)
+    if there and (mention.kind == "lab" or not speaks_of("dx", linked.text)):
+        return confidence.of_namesakes(mention.text, [mention.value, *mention.others], "things")
     return None
+
+
+def _other_words(mention: Mention, rows: Sequence[Row]) -> Reason | None:
+    """None found of what people call otherwise: "stroke", looked for under one title of many."""
+    if mention.kind in ("dx", "proc") and not mention.found.part and _nothing(rows):
+        return confidence.of_other_words(mention.text, mention.value)
+    return None
+
+
+def _nothing(rows: Sequence[Row]) -> bool:
+    return [*rows] in ([(0,)], [])
 
 
 def _wide_rows(draft: Draft, form: Form, doubtful: Mapping[int, Mention]) -> Sequence[Row] | None:
@@ -247,7 +260,7 @@ def _wider(mention: Mention, form: Form) -> bool:
 
 def _turns(rows: Sequence[Row], wide: Sequence[Row]) -> bool:
     """Is nothing found under this name, and something under the others?"""
-    return [*rows] in ([(0,)], []) and any(any(row) for row in wide)
+    return _nothing(rows) and any(any(row) for row in wide)
 
 
 def _told(mention: Mention) -> tuple[str, list[str], str]:

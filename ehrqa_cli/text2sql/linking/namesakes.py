@@ -1,4 +1,4 @@
-"""What else in a database a name of the question fits: other items of the kind, or of another table.
+"""What else in a database a name of the question fits: other items of its type or another table.
 
 "sepsis" is one title of five, "heparin" is ordered under one name and infused under another. An
 answer that rests on one of them says so, or is withheld (engine.namesakes).
@@ -30,9 +30,11 @@ _SMALL = frozenset(stems("a an and any of the or for to in with by on due unspec
 
 @dataclass(frozen=True)
 class Namesakes:
-    """``exact``: the mention is the whole name of its value. ``also``: what else it fits, by type."""
+    """``exact``: the mention is the whole name of its value; ``part``: it is made of words of it.
+    ``also``: what else it fits, by type."""
 
     exact: bool = True
+    part: bool = True
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -56,7 +58,7 @@ def find_namesakes(
             also[other] = tuple(found)
     if kind == "dx" and not exact and (measured := _measured(index, mention)):
         also["lab"] = (measured,)
-    return Namesakes(exact, also)
+    return Namesakes(exact, _is_part(mention, value), also)
 
 
 def _measured(index: ValueIndex, mention: str) -> str | None:
@@ -67,9 +69,13 @@ def _measured(index: ValueIndex, mention: str) -> str | None:
     return next((v for v in index.holding("lab", rest) if sorted(stems(v)) == sorted(rest)), None)
 
 
+def _is_part(mention: str, value: str) -> bool:
+    return set(stems(mention)) <= set(stems(value))
+
+
 def _cores(mention: str, kind: str, value: str) -> Iterable[str]:
     """For a name that is not made of its value's words ("chf"): the shortest name of the value."""
-    if set(stems(mention)) <= set(stems(value)):
+    if _is_part(mention, value):
         return []
     whole = [alias for alias, penalty in aliases(kind, value) if penalty < HEAD]
     return [min(whole, key=lambda alias: (len(alias.split()), len(alias)))]

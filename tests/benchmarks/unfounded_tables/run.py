@@ -1,6 +1,7 @@
-"""Asks questions whose names and times are easily misread, and says what became of them.
+r"""Asks questions whose names and times are easily misread, and says what became of them.
 
-    python tests/benchmarks/unfounded_tables/run.py --questions FILE --ehrsql DB --demo DB [--out FILE]
+    python tests/benchmarks/unfounded_tables/run.py --questions FILE --ehrsql DB --demo DB \\
+        [--out FILE]
 
 FILE is JSON lines with ``id``, ``db`` ("ehrsql": the database of EHRSQL-2024, "demo": an import of
 the MIMIC-IV demo), ``question`` and ``gold_sql`` (null: to be declined). An answer is right (same
