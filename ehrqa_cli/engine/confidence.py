@@ -49,7 +49,7 @@ KINDS = (
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
-    | {"careunit", "admloc", "language", "vital"}
+    | {"careunit", "admloc", "language", "vital", "marital", "insurance"}
 )
 _SHOWN = 6  # of the items that a name fits
 # Names from here on are exact, or curated synonyms with one meaning in this database.
@@ -64,7 +64,7 @@ _NOUNS = {
     "proc": "procedure", "num": "number", "dur": "duration", "year": "date", "ym": "date",
     "ymd": "date", "md": "date", "stamp": "time", "agegrp": "age group", "specimen": "specimen",
     "intake": "intake", "output": "output", "careunit": "care unit", "language": "language",
-    "admloc": "admission location",
+    "admloc": "admission location", "marital": "marital status", "insurance": "insurance",
     "mtest": "microbiology test", "vital": "vital sign",
 }  # fmt: skip
 

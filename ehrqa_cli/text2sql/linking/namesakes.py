@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ehrqa_cli.ehr.value_index import ValueIndex, stems
-from ehrqa_cli.text2sql.linking.aliases import HEAD, aliases
+from ehrqa_cli.text2sql.linking.aliases import HEAD, aliases, words
 from ehrqa_cli.text2sql.linking.context import named
 from ehrqa_cli.text2sql.linking.names import Names
 from ehrqa_cli.text2sql.linking.tokens import key
@@ -53,7 +53,9 @@ def find_namesakes(
             if not exact:
                 known = names.kinds(" ".join(key(phrase).split())).get(other, [])
                 found.update(dict.fromkeys(name.value for name in known))
-        found.pop(value if other == kind else "", None)
+        if other == kind:
+            found.update(dict.fromkeys(names.listed(kind, " ".join(words(mention)))))
+            found.pop(value, None)
         if found:
             also[other] = tuple(found)
     if kind == "dx" and not exact and (measured := _measured(index, mention)):
