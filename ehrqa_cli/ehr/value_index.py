@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 
-_FORMAT = 3
+_FORMAT = 4
 _LIMITS = Limits(seconds=600.0, rows=20_000_000, length=10_000_000)
 Runner = Callable[[str], Iterable[tuple[Any, ...]]]
 
@@ -89,6 +91,22 @@ _DICTIONARIES = {
     "lab": ("d_labitems", _column("d_labitems", "label")),
 }
 
+# labels that several items share: their specimens, say, differ
+_SHARED = {
+    "lab": (
+        ("d_labitems", "labevents"),
+        "SELECT label, COUNT(*) FROM d_labitems WHERE itemid IN (SELECT itemid FROM labevents) "
+        "AND label IS NOT NULL GROUP BY label HAVING COUNT(*) > 1",
+    )
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """The words of a text, lower-case, each without a plural s."""
+    found = _WORD.findall(text.lower())
+    return tuple(w[:-1] if len(w) > 3 and w[-1] == "s" and w[-2] != "s" else w for w in found)
+
 
 @dataclass(frozen=True)
 class ValueIndex:
@@ -97,7 +115,8 @@ class ValueIndex:
     ``strings`` maps a type to its strings as the database spells them; ``dictionary`` those of
     the dictionaries that no event uses (intake and output; on demand dx, proc and lab).
     ``years`` are the first and last calendar year of the admissions. ``studies`` are chest X-ray
-    study ids; ``imaging`` says that there is a table of them.
+    study ids; ``imaging`` says that there is a table of them. ``shared`` maps a type to the
+    strings that are the label of several items, with their number.
     """
 
     strings: Mapping[str, tuple[str, ...]]
@@ -106,6 +125,23 @@ class ValueIndex:
     years: tuple[int, int] | None = None
     imaging: bool = False
     dictionary: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @cached_property
+    def _by_word(self) -> dict[str, dict[str, set[str]]]:
+        found: dict[str, dict[str, set[str]]] = {}
+        for kind, values in self.strings.items():
+            words = found.setdefault(kind, {})
+            for value in values:
+                for word in stems(value):
+                    words.setdefault(word, set()).add(value)
+        return found
+
+    def holding(self, kind: str, words: Iterable[str]) -> list[str]:
+        """The strings of a type that hold all of these ``stems``, in alphabetical order."""
+        by_word = self._by_word.get(kind, {})
+        sets = [by_word.get(word, set()) for word in words]
+        return sorted(set.intersection(*sets)) if sets else []
 
     @classmethod
     def build(
@@ -162,7 +198,12 @@ def _read(run: Runner, schema: set[str], dictionary: bool) -> ValueIndex:
     imaging = "tb_cxr" in schema
     studies = _ids(run, "tb_cxr", "study_id") if imaging else frozenset()
     years = _years(run) if "admissions" in schema else None
-    return ValueIndex(strings, patients, studies, years, imaging, unused)
+    shared = {
+        kind: {str(label): int(n) for label, n in run(sql)}
+        for kind, (tables, sql) in _SHARED.items()
+        if schema.issuperset(tables)
+    }
+    return ValueIndex(strings, patients, studies, years, imaging, unused, shared)
 
 
 def _ids(run: Runner, table: str, column: str) -> frozenset[int]:
@@ -205,6 +246,7 @@ def _load(path: Path) -> ValueIndex | None:
             years=(years[0], years[1]) if years else None,
             imaging=bool(data["imaging"]),
             dictionary={kind: tuple(values) for kind, values in data["dictionary"].items()},
+            shared={kind: dict(values) for kind, values in data["shared"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -219,6 +261,7 @@ def _save(path: Path, index: ValueIndex) -> None:
         "years": list(index.years) if index.years else None,
         "imaging": index.imaging,
         "dictionary": {kind: list(values) for kind, values in index.dictionary.items()},
+        "shared": {kind: dict(values) for kind, values in index.shared.items()},
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope
-from ehrqa_cli.engine import note_path
+from ehrqa_cli.engine import namesakes, note_path
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
 from ehrqa_cli.engine.mixed import answer_mixed, note_facts, open_rows, split
@@ -179,6 +179,7 @@ STEPS: tuple[Step, ...] = (
     execute,
     compare_answers,
     decide,
+    namesakes.check,
     ground,
     tell,
     note_path.add_notes,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -45,13 +45,15 @@ KINDS = (
     "low_confidence",
     "execution_error",
     "empty_result",
+    "ambiguous_name",
 )
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
-    | {"careunit", "admloc", "language", "vital"}
+    | {"careunit", "admloc", "language", "vital", "marital", "insurance"}
 )
+_SHOWN = 6  # of the items that a name fits
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
 GOAL = "penalty=10"  # where none is named
@@ -65,7 +67,7 @@ _NOUNS = {
     "proc": "procedure", "num": "number", "dur": "duration", "year": "date", "ym": "date",
     "ymd": "date", "md": "date", "stamp": "time", "agegrp": "age group", "specimen": "specimen",
     "intake": "intake", "output": "output", "careunit": "care unit", "language": "language",
-    "admloc": "admission location",
+    "admloc": "admission location", "marital": "marital status", "insurance": "insurance",
     "mtest": "microbiology test", "vital": "vital sign",
 }  # fmt: skip
 
@@ -112,7 +114,7 @@ class Thresholds:
     @classmethod
     def off(cls) -> Thresholds:
         """Accept any risk and unused values: to measure the scores themselves."""
-        soft = ("unlinked_value", "unused_value", "unused_word", "low_confidence")
+        soft = ("unlinked_value", "unused_value", "unused_word", "low_confidence", "ambiguous_name")
         return cls(limit=None, ignore=soft, source={"chosen": "off"})
 
     @classmethod
@@ -198,6 +200,12 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
                 "unknown_patient", f"There is no patient {text} in this database. Check the id."
             )
     for kind, text in linked.unknown:
+        if kind == "vague_dur":
+            return Reason(
+                "ambiguous_name", f"“{text}” could be minutes or months. Write the unit out."
+            )
+        if kind == "ambiguous":
+            return Reason("ambiguous_name", f"“{text}” fits several names here. Say which one.")
         noun = _NOUNS.get(kind, "value")
         return Reason(
             "unlinked_value",
@@ -299,15 +307,58 @@ def of_measures(left: str | None) -> Reason | None:
     return Reason("unused_word", f"The query found for it does not give the “{left}” asked for.")
 
 
+def of_added(word: str | None) -> Reason | None:
+    """A condition of the query that the question does not speak of."""
+    if word is None:
+        return None
+    said = word.replace("_", " ")
+    return Reason("unused_word", f"The query found for it adds “{said}”, which was not asked.")
+
+
 def of_images(reason: VqaReason) -> Reason:
     """The reader of images declines: it cannot see this, or has no image of a study."""
     return Reason("images", reason.sentence)
 
 
+def of_namesakes(mention: str, fitting: Sequence[str], noun: str, turned: bool = False) -> Reason:
+    """A name that fits several items, on which of them the answer depends. ``turned``: it is the
+    whole name of one, for which there is nothing, and the others would give something."""
+    shown = "; ".join(fitting[:_SHOWN]) + (" ..." if len(fitting) > _SHOWN else "")
+    if turned:
+        shown = "; ".join(fitting[1 : _SHOWN + 1])
+        told = f"There is nothing under exactly “{fitting[0]}”, but under {shown}. Name one."
+        return Reason("ambiguous_name", told)
+    return Reason(
+        "ambiguous_name",
+        f"“{mention}” fits {len(fitting)} {noun} here: {shown}. Name one, in quotes.",
+    )
+
+
+def of_other_words(mention: str, value: str) -> Reason:
+    """Nothing under the one title that a name was taken for."""
+    return Reason(
+        "ambiguous_name",
+        f"There is nothing under “{value}”, but “{mention}” may be recorded under other titles. "
+        "Name one as the record does.",
+    )
+
+
+def of_shared(label: str, several: int) -> Reason:
+    """A result under a label that is that of several items, and not of the commonest."""
+    return Reason(
+        "ambiguous_name",
+        f"“{label}” is the name of {several} lab items here, of different specimens perhaps, and "
+        "this patient's results are not all of the commonest. The record does not say which is "
+        "which.",
+    )
+
+
 def of_unused_links(links: tuple[Link, ...], used: set[int]) -> Reason | None:
     """A value, number or date of the question that the query leaves out."""
     for number, link in enumerate(links, 1):
-        if number not in used and _must_use(link) and not _repeated(link, links, used):
+        if number in used or _repeated(link, links, used):
+            continue
+        if _must_use(link) or _one_of_several(link, links, used):
             return Reason(
                 "unused_value",
                 f"The query found for it does not use “{link.value}” of the question.",
@@ -330,6 +381,11 @@ def of_unused_literals(links: tuple[Link, ...], sql: str) -> Reason | None:
 def _must_use(link: Link) -> bool:
     # A text that could be several kinds of thing, or was only nearly matched, may be plain words.
     return set(link.types) <= _MUST_USE and link.quality >= _PLAIN
+
+
+def _one_of_several(link: Link, links: tuple[Link, ...], used: set[int]) -> bool:
+    """Is another value of its types used? Then it is a half of what was asked, or a group."""
+    return any(set(links[n - 1].types) & set(link.types) for n in used if 1 <= n <= len(links))
 
 
 def _repeated(link: Link, links: tuple[Link, ...], used: set[int]) -> bool:

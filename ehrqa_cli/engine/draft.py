@@ -73,6 +73,7 @@ class Draft:
     done: Execution | None = None
     result: Result | None = None
     text: str = ""
+    said: str = ""
     left: Unused | None = None
     reason: Reason | None = None
     told: Told | None = None

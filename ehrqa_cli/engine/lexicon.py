@@ -285,6 +285,30 @@ def unused(words: Iterable[str], form: str) -> Unused:
     return Unused(tuple(w for w in left if w not in known), tuple(known))
 
 
+# Conditions that leave rows out: a form has one only where the question speaks of it.
+_CONDITIONS = frozenset(
+    {"current", "today", "yesterday", "this_year", "last_year", "this_month", "last_month"}
+    | {"female", "male", "died", "alive", "abnormal", "high", "low", "second", "third"}
+    | {"second_last", "without", "notfollowed", "none", "longer", "shorter"}
+)
+
+# What speaks of them beside their lexemes: "in this stay" is the current one.
+_SPOKEN = {"current": "this", "this_year": "yr", "last_year": "yr"}
+
+
+def added(question: str, form: str) -> str | None:
+    """A condition of the printed ``form`` that no word of the question accounts for, or None."""
+    spoken = [w.lower() for w in re.findall(r"[^\W\d_]+(?:[/-][^\W\d_]+)*", question)]
+    spoken += [part for word in spoken for part in re.split("[/-]", word)]
+    words = form.split()
+    for word in words:
+        if word not in _CONDITIONS or (word == "current" and words[0].endswith("_since")):
+            continue  # what has gone by since an admission goes by in the one that is not over
+        if not any(_matches(w, LEXEMES[word], _SPOKEN.get(word, "")) for w in spoken):
+            return word
+    return None
+
+
 @cache
 def _everything() -> str:
     return " ".join(LEXEMES.values())

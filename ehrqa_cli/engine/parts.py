@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 
 THRESHOLDS_FILE = "text2sql/thresholds.json"
 
@@ -53,6 +54,12 @@ class Linker(Protocol):
         self, question: str, *, patient_id: int | None = None, study_id: int | None = None
     ) -> LinkedQuestion:
         """Tie spans of the question to values of the database."""
+
+    def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
+        """What else of the database the mention that was linked to a value fits."""
+
+    def shared(self, kind: str, value: str) -> int:
+        """How many items of the database have this name."""
 
 
 def shipped_model() -> Path:

@@ -6,13 +6,17 @@ engine.confidence) or None to go on. A fault raises EhrqaError and makes the ans
 
 from __future__ import annotations
 
+import re
+
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
 from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
-from ehrqa_cli.engine import confidence, evidence, reasons
+from ehrqa_cli.ehr.mapping_fit import column_words, table_words
+from ehrqa_cli.engine import confidence, evidence, namesakes, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft
+from ehrqa_cli.engine.lexicon import added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.route import route_form, route_sql
@@ -30,6 +34,9 @@ from ehrqa_cli.logical_form import (
     print_form,
     used_links,
 )
+
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_COLUMN = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 
 
 def take(draft: Draft) -> Reason | None:
@@ -145,9 +152,12 @@ def weigh(draft: Draft) -> Reason | None:
         draft.scores["elsewhere_words"] = float(len(draft.left.elsewhere))
         if reason := confidence.of_measures(left_out(draft.linked.text, form)):
             return reason
+        if reason := confidence.of_added(added(draft.linked.question, form)):
+            return reason
     if draft.session.mode is Mode.CAREFUL:
         return None
-    return confidence.of_scores(draft.scores, draft.thresholds, draft.left)
+    reason = confidence.of_scores(draft.scores, draft.thresholds, draft.left)
+    return namesakes.instead(draft, reason) if reason else None
 
 
 def execute(draft: Draft) -> Reason | None:
@@ -155,7 +165,8 @@ def execute(draft: Draft) -> Reason | None:
     assert draft.neuralsql is not None
     session = draft.session
     try:
-        if reason := confidence.not_recorded(session.database.lacking(draft.neuralsql)):
+        lacking = session.database.lacking(draft.neuralsql) or _columns_lacking(draft)
+        if reason := confidence.not_recorded(lacking):
             return reason
         draft.done = neuralsql.execute(
             draft.neuralsql,
@@ -169,10 +180,28 @@ def execute(draft: Draft) -> Reason | None:
     except NotAnswered as declined:
         return confidence.of_images(declined.reason)
     except DatabaseError as error:
+        if draft.bound is not None:
+            raise  # a query that we compiled: the fault is ours or the database's
         return confidence.execution_error(error.message)
     draft.result, draft.executed_sql = draft.done.result, draft.done.sql
     draft.scores.update(confidence.result_scores(draft.result))
     return None
+
+
+def _columns_lacking(draft: Draft) -> str:
+    """What the compiled query reads that this database has no column for, in words."""
+    if draft.bound is None or draft.neuralsql is None:
+        return ""
+    known = {
+        t.lower(): {c.lower() for c in cs} for t, cs in draft.session.database.schema().items()
+    }
+    read = _COLUMN.findall(_LITERAL.sub("''", draft.neuralsql))
+    words = [
+        f"{column_words(column)} of {table_words(table)}"
+        for table, column in read
+        if table in known and column not in known[table]
+    ]
+    return ", ".join(dict.fromkeys(words))
 
 
 def compare_answers(draft: Draft) -> Reason | None:
@@ -224,6 +253,7 @@ def tell(draft: Draft) -> Reason | None:
         draft.text = draft.one.told([row[0] for row in draft.result.rows])
         return None
     draft.text = sentence(draft.result, draft.description, yes_no=_is_yes_no(draft.bound))
+    draft.text += f" {draft.said}" if draft.said else ""
     if draft.done is not None and draft.done.missing:
         n, shown = len(draft.done.missing), ", ".join(map(str, draft.done.missing[:5]))
         draft.text += f" Without {n} studies that have no image here ({shown})."

@@ -52,6 +52,7 @@ _OF_SIGNAL = {
     "mixed_table": "no_data",
     "mixed_units": "not_sure",
     "empty_result": "no_data",
+    "ambiguous_name": "ambiguous",
 }
 # Where a known question about the tables would be no help.
 _NO_OFFER = frozenset(

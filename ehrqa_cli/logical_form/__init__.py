@@ -3,7 +3,12 @@
 Pure: no database, no model, no third-party import (design: "Logical form").
 """
 
-from ehrqa_cli.logical_form.compile import compile_sql, evidence_queries
+from ehrqa_cli.logical_form.compile import (
+    commonest_item,
+    compile_sql,
+    evidence_queries,
+    items_queries,
+)
 from ehrqa_cli.logical_form.describe import describe
 from ehrqa_cli.logical_form.form import (
     Abstain,
@@ -41,10 +46,12 @@ __all__ = [
     "Ref",
     "Select",
     "bind",
+    "commonest_item",
     "compile_sql",
     "describe",
     "evidence_queries",
     "flaw",
+    "items_queries",
     "normalise",
     "parse",
     "print_form",

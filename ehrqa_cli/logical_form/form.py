@@ -266,6 +266,24 @@ def _map_filter(item: Filter, change: Mapper) -> Filter:
     return replace(item, event=event, items=items, places=places, args=args)
 
 
+def map_events(form: Form, change: Callable[[Event], Event]) -> Form:
+    """The form with ``change(event)`` in place of every event, inner ones first."""
+    if isinstance(form, Combine):
+        return replace(
+            form, left=map_events(form.left, change), right=map_events(form.right, change)
+        )
+    if not isinstance(form, Select):
+        return form
+
+    def walk(event: Event) -> Event:
+        filters = tuple(replace(f, event=walk(f.event)) if f.event else f for f in event.filters)
+        than = walk(event.than) if isinstance(event.than, Event) else event.than
+        of = walk(event.of) if event.of else None
+        return change(replace(event, filters=filters, than=than, of=of))
+
+    return replace(form, event=walk(form.event))
+
+
 def selects(form: Form) -> Iterator[Select]:
     """The selects of a form, left to right."""
     if isinstance(form, Select):

@@ -7,6 +7,7 @@ import re
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.engine.parts import Linker
 from ehrqa_cli.engine.session import Session
+from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 
 _ID = re.compile(r"(?<![\w.,/:-])#?(\d{5,18})(?![\w%]|[./:-]\d|,\d{3}\b)")
 
@@ -25,6 +26,14 @@ class NotesLinker:
         if patient_id is not None and not links:
             links.append(Link(len(question), len(question), ("pat",), patient_id, "option"))
         return LinkedQuestion(question, text, tuple(links))
+
+    def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
+        """Nothing: there are no tables."""
+        return Namesakes()
+
+    def shared(self, kind: str, value: str) -> int:
+        """One: there are no tables."""
+        return 1
 
 
 def linker_of(session: Session) -> Linker:

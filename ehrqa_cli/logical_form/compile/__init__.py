@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.compile.conditions import source, unsupported, where
+from ehrqa_cli.logical_form.compile.conditions import quote, source, unsupported, where
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
+from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
 from ehrqa_cli.logical_form.normalise import normalise
@@ -69,3 +70,28 @@ def evidence_queries(form: Form) -> list[tuple[str, str]]:
         sql = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(event))}"
         found.append((src.table, f"{sql} ORDER BY {src.table}.{src.time}"))
     return found
+
+
+def items_queries(form: Form) -> list[str]:
+    """SQL giving the different items of the rows that each part of a bound form rests on.
+
+    Raises FormError.
+    """
+    found = []
+    for select in selects(normalise(form)):
+        src = source(select.event)
+        code = f"{src.table}.{src.code}"
+        found.append(f"SELECT DISTINCT {code} FROM {src.table}{where(rows(select.event))}")
+    return found
+
+
+def commonest_item(label: str) -> str:
+    """SQL giving the lab items of this label, the one with most results first."""
+    lab = SOURCES["lab"]
+    assert lab.lookup is not None
+    code, look = f"{lab.table}.{lab.code}", lab.lookup
+    return (
+        f"SELECT {code} FROM {lab.table} WHERE {code} IN ( SELECT {look.table}.{look.key} "
+        f"FROM {look.table} WHERE {look.table}.{look.label} = {quote(label)} ) "
+        f"GROUP BY {code} ORDER BY COUNT(*) DESC"
+    )

@@ -337,11 +337,17 @@ def duration(arg: Arg) -> str:
 
 
 def days(arg: Arg) -> str:
-    """A duration in days as EHRSQL writes survival periods (integer division)."""
+    """A duration in days as EHRSQL writes survival periods (a month is a twelfth of 365, rounded
+    down). Raises FormError for what is no whole number of days: deaths are known by the day."""
     count, unit = duration(arg).split(" ")
     if unit == "month":
         return f"{count} * 365/12"
-    return {"day": count, "year": f"{count} * 365"}.get(unit) or f"{count} / 24"
+    if unit in ("day", "year"):
+        return count if unit == "day" else f"{count} * 365"
+    whole, rest = divmod(int(count), {"hour": 24, "minute": 24 * 60}[unit])
+    if rest or not whole:
+        raise unsupported(f"survival over {count} {unit}s, where deaths are recorded by the day")
+    return str(whole)
 
 
 def conditions(event: Event) -> list[str]:

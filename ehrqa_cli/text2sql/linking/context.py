@@ -52,6 +52,10 @@ _WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
 
 _SPOKEN_OF = frozenset({"insurance", "language", "marital"})
 
+_PERSONS = frozenset(
+    {"patients", "pts", "people", "men", "women", "males", "females", "man", "woman", "persons"}
+)
+_NO_KIND = frozenset({"other", "unknown", "none"})
 _UNIT = frozenset({"careunit", "unit", "ward", "department", "service", "icu", "floor"})
 _INTO = frozenset({"in", "at", "to", "into", "from", "through", "of", "the", "on", "via"})
 _PEOPLE = frozenset(
@@ -80,6 +84,9 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
         return True
     if word == "er":
         return first > 0 and tokens[first - 1].text in _INTO
+    after = tokens[last].text if last < len(tokens) else ""
+    if kind in _SPOKEN_OF and word not in _NO_KIND and after in _PERSONS:
+        return True  # "single women"
     weak = word in COMMON or len(word) <= _WEAK_LETTERS.get(kind, 2)
     if kind in ("admtype", "admloc", "dischloc", "language"):
         weak = True

@@ -35,11 +35,11 @@ _ENDINGS = frozenset(".?!;:")
 _LONGEST = 12
 _LONG_QUESTION = 300  # tokens; longer texts are linked exactly only, for the rest takes long
 _PER_EDIT = 0.4  # quality lost for a name that is misspelt throughout
-_PRESCRIBED = re.compile(r"\b(?:prescri\w*|rx|scripts?)\b")
+PRESCRIBED = re.compile(r"\b(?:prescri\w*|rx|scripts?)\b")
 # what is asked of a measurement: "last bicarb of ..."
 _MEASURED = re.compile(r"\b(?:last|latest|recent|first|peak|nadir|trend|repeat|initial)\b")
 # a drug given continuously, in intensive care: an intake, where the database has it
-_INFUSED = re.compile(
+INFUSED = re.compile(
     r"\b(?:infus\w*|drips?|gtts?|inputs?|intakes?|titrat\w*|pressors?|bolus\w*|icu intake)\b"
 )
 
@@ -57,12 +57,12 @@ class FuzzyFinder:
     """Finds names of the database's values that are not spelt as the database spells them."""
 
     def __init__(self, index: ValueIndex, everyday: Iterable[tuple[str, str, str]] = ()) -> None:
-        self._names = Names(index, everyday)
-        self._first = {name.split(" ", 1)[0] for name in self._names}
+        self.names = Names(index, everyday)
+        self._first = {name.split(" ", 1)[0] for name in self.names}
 
     @cached_property
     def _spelling(self) -> Spelling:
-        return Spelling(self._names, vocabulary() | ENGLISH_WORDS)
+        return Spelling(self.names, vocabulary() | ENGLISH_WORDS)
 
     def find(
         self, folded: str, tokens: list[Token], links: list[Link]
@@ -98,7 +98,7 @@ class FuzzyFinder:
         start, end = run[0].start, run[-1].end
         run = [token for token in run if token.text not in _ENDINGS]
         for phrase in _readings([token.text for token in run]):
-            kinds = self._names.kinds(phrase)
+            kinds = self.names.kinds(phrase)
             if kinds:
                 choice = self._choose(phrase, tokens, low, high, folded)
                 if isinstance(choice, str):
@@ -111,7 +111,7 @@ class FuzzyFinder:
                         return None
                     how = "chosen" if meaning.chosen else "alias"
                     return Link(start, end, types, meaning.value, how, meaning.quality)
-            missing = self._names.missing.get(phrase)
+            missing = self.names.missing.get(phrase)
             if missing and len(phrase) >= SHORTEST and not _touches(start, end, links):
                 return Unresolved(start, end, missing)
         return None
@@ -120,7 +120,7 @@ class FuzzyFinder:
         self, phrase: str, tokens: list[Token], low: int, high: int, folded: str
     ) -> tuple[tuple[str, ...], Meaning] | str | None:
         """The types and value meant, "ambiguous", or None where the context speaks against all."""
-        kinds = self._names.kinds(phrase)
+        kinds = self.names.kinds(phrase)
         possible = [
             kind
             for kind, names in kinds.items()
@@ -141,7 +141,7 @@ class FuzzyFinder:
             return not named(kind, folded), penalty[kind], measured and kind != "lab", _RANK[kind]
 
         kind = min(possible, key=place)
-        meaning = self._names.meaning(kind, phrase)
+        meaning = self.names.meaning(kind, phrase)
         if meaning is None:
             return "ambiguous"
         return (types if kind in types else (kind,)), meaning
@@ -150,11 +150,11 @@ class FuzzyFinder:
         self, phrase: str, possible: list[str], folded: str
     ) -> tuple[list[str], tuple[str, ...]]:
         """Prescribed or infused? Either where both have the one name; else as the words say."""
-        prescribed = self._names.meaning("drug", phrase)
-        infused = self._names.meaning("intake", phrase)
+        prescribed = self.names.meaning("drug", phrase)
+        infused = self.names.meaning("intake", phrase)
         if prescribed and infused and prescribed.value == infused.value:
             return [kind for kind in possible if kind != "intake"], ("drug", "intake")
-        left = "drug" if infused and _INFUSED.search(folded) else "intake"
+        left = "drug" if infused and INFUSED.search(folded) else "intake"
         return [kind for kind in possible if kind != left], ()
 
     def _misspelt(
@@ -168,9 +168,9 @@ class FuzzyFinder:
             if found is None:
                 continue
             nearest, edits = found
-            if all(name in self._names.missing for name in nearest):
+            if all(name in self.names.missing for name in nearest):
                 taken.append((start, end))
-                yield Unresolved(start, end, self._names.missing[nearest[0]])
+                yield Unresolved(start, end, self.names.missing[nearest[0]])
                 continue
             choices = [self._choose(name, tokens, first, last, folded) for name in nearest]
             choice = choices[0]
@@ -251,7 +251,7 @@ def _gives_way(link: Link, folded: str) -> bool:
     if link.types != ("intake",) or "(" not in folded[link.start : link.end]:
         return False
     return link.how == "dictionary" or (
-        _PRESCRIBED.search(folded) is not None and not _INFUSED.search(folded)
+        PRESCRIBED.search(folded) is not None and not INFUSED.search(folded)
     )
 
 

@@ -16,7 +16,8 @@ from ehrqa_cli.text2sql.linking.dates import find_dates
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
-from ehrqa_cli.text2sql.linking.numbers import find_numbers
+from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
+from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
 from ehrqa_cli.text2sql.linking.tokens import Token, fold, tokenize
 
@@ -87,6 +88,7 @@ class Linker:
                 self.index.imaging and _IMAGING.search(folded) is not None
             )
         ids, unknown = self._ids(folded)
+        unknown += find_vague(folded)
         candidates = [*ids, *self._strings(folded, tokens, imaging)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
@@ -103,6 +105,14 @@ class Linker:
             links=tuple(links),
             unknown=tuple(names),
         )
+
+    def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
+        """What else of this database the ``mention`` that was linked to ``value`` fits."""
+        return find_namesakes(self.index, self._fuzzy.names, mention, kind, value)
+
+    def shared(self, kind: str, value: str) -> int:
+        """How many items have this name: 1, or more where, say, the specimens differ."""
+        return self.index.shared.get(kind, {}).get(value, 1)
 
     def _ids(self, folded: str) -> tuple[list[Link], list[tuple[int, int, str]]]:
         links: list[Link] = []

@@ -19,8 +19,9 @@ KINDS = (
 _REPORTED = frozenset({"drug", "lab"})
 # What a curated line's type may be in a database: what is infused in the ICU is an intake.
 _ALSO = {"drug": ("drug", "intake")}
-# coded by ICD-9 or ICD-10: one thing has two titles
-_CODED = frozenset({"dx", "proc"})
+# One thing has several names: diagnoses and procedures are coded by ICD-9 or ICD-10, and what comes
+# out is charted by its way.
+_CODED = frozenset({"dx", "proc", "output"})
 _CERTAIN, _PER_PENALTY, _ALONE, _LEAST, _CHOSEN = 0.99, 0.01, 0.95, 0.85, 0.8
 
 
@@ -58,6 +59,7 @@ class Names:
     def __init__(self, index: ValueIndex, everyday: Iterable[tuple[str, str, str]] = ()) -> None:
         self._names: dict[str, dict[str, list[Name]]] = {}
         self.missing: dict[str, str] = {}
+        self._listed: dict[tuple[str, str], list[str]] = {}
         self._strings = {kind: index.strings.get(kind, ()) for kind in KINDS}
         heads: list[tuple[str, str, str]] = []
         for kind in KINDS:
@@ -99,6 +101,11 @@ class Names:
         order = sorted(range(len(names)), key=lambda place: (_plainness(names[place].value), place))
         return Meaning(names[order[0]].value, _CHOSEN, penalty, chosen=True)
 
+    def listed(self, kind: str, phrase: str) -> list[str]:
+        """What the lists give for a phrase, though it be the whole name of one: "hypokalemia" is
+        also the ICD-9 title "hypopotassemia"."""
+        return self._listed.get((kind, phrase), [])
+
     def plainest(self, kind: str, phrase: str) -> list[Name]:
         """The values of least penalty, in the order they were added."""
         names = self._names.get(phrase, {}).get(kind, [])
@@ -128,6 +135,8 @@ class Names:
         known: dict[Concept, bool] = {}
         for kind, concept, values in resolved:
             known[concept] = known.get(concept, False) or bool(values)
+            for phrase in concept.phrases:
+                self._listed.setdefault((kind, phrase), []).extend(name.value for name in values)
             for phrase in concept.phrases:
                 if len(self.plainest(kind, phrase)) == 1:
                     continue  # the database has a plain name of its own

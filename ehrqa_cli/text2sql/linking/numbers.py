@@ -54,8 +54,10 @@ _DURATION = re.compile(
     rf"[\s-]*{_UNIT}(?![\w]|\s*/)"
 )
 _SHORT = re.compile(
-    r"(?<![\w./])(?P<n>\d{1,6})(?:(?P<unit>h|d|w|m|y)|\s(?P<unit2>h|d))(?![\w/])(?=\s|$|[.,?!;)])"
+    r"(?<![\w./])(?P<n>\d{1,6})(?:(?P<unit>h|d|w|y)|\s(?P<unit2>h|d))(?![\w/])(?=\s|$|[.,?!;)])"
 )
+# Minutes, months, millions, metres, a man's age?
+_VAGUE = re.compile(r"(?<![\w./])\d{1,6}\s?m(?![\w/])(?=\s|$|[.,?!;)])")
 # (what is written, how long it is)
 _SPANS = [
     (re.compile(r"\b(?:a\s+|one\s+)?fortnight\b"), 14, "day"),
@@ -122,6 +124,12 @@ def find_numbers(folded: str) -> Iterator[Link]:
             yield link
 
 
+def find_vague(folded: str) -> Iterator[tuple[int, int, str]]:
+    """``(start, end, kind)`` of numbers whose unit may be one or another: "5m"."""
+    for match in _VAGUE.finditer(folded):
+        yield match.start(), match.end(), "vague_dur"
+
+
 def _plain(folded: str) -> Iterator[Link]:
     for match in _NUMBER.finditer(folded):
         value = _number(match["n"])
@@ -180,7 +188,6 @@ def _durations(folded: str) -> Iterator[Link]:
         yield _duration(match.start(), match.end(), number, match["unit"])
     for match in _SHORT.finditer(folded):
         unit = match["unit"] or match["unit2"]
-        unit = "mo" if unit == "m" else unit
         yield _duration(match.start(), match.end(), int(match["n"]), unit)
     for pattern, number, name in _SPANS:
         for match in pattern.finditer(folded):

@@ -13,6 +13,7 @@ from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Query, Result
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 from ehrqa_cli.text2sql.third import Opinion as Said
 
 AS_OF = "2100-12-31 23:59:00"
@@ -99,6 +100,12 @@ class WordLinker:
         if patient_id is not None:
             links.append(Link(len(question), len(question), ("pat",), patient_id))
         return LinkedQuestion(question, question, tuple(links), tuple(unknown))
+
+    def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
+        return Namesakes()
+
+    def shared(self, kind: str, value: str) -> int:
+        return 1
 
 
 class Scripted(Text2Sql):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from ehrqa_cli.contracts.errors import (
     ModelError,
     UsageError,
 )
-from ehrqa_cli.contracts.types import PatientScope, Question, Scope, Status
+from ehrqa_cli.contracts.types import Link, PatientScope, Question, Scope, Status
 from ehrqa_cli.engine import ask, confidence
 from ehrqa_cli.engine.confidence import Thresholds
 from ehrqa_cli.store import answer_record
@@ -104,6 +105,36 @@ def test_declines(question: str, query: object, kind: str) -> None:
     assert (answer.reason and answer.reason.endswith(".")) or ":" in str(answer.reason)
     assert answer.value is None and answer.rows == () and answer.evidence == ()
     assert answer.confidence is None and answer.error is None
+
+
+def test_a_fault_of_a_query_that_we_compiled_is_no_abstention() -> None:
+    answer = ask(
+        Question("how often was patient 7 in icu"), session(form("count icustay patient #1"))
+    )
+    assert answer.status is Status.FAILED
+    assert "no such table" in (answer.error or {})["message"]
+
+
+def test_what_there_is_no_column_for_is_not_recorded() -> None:
+    class Named(MemoryDatabase):
+        def schema(self) -> Mapping[str, Sequence[str]]:
+            return {"labevents": ["row_id", "subject_id", "hadm_id", "itemid", "valuenum"]}
+
+    query = form("count_patients lab #1 abnormal", max_entropy=0.1)
+    answer = ask(Question("how many had an abnormal sodium test"), session(query, database=Named()))
+    assert (answer.status, answer.reason_public) == (Status.ABSTAINED, "not_in_database")
+    assert "does not record the normal range of lab tests" in answer.text
+
+
+def test_one_of_several_values_left_out_is_a_half_of_the_question() -> None:
+    links = (
+        Link(0, 1, ("marital",), "single"),
+        Link(2, 3, ("marital",), "married"),
+        Link(4, 5, ("dx",), "sepsis", "alias", 0.85),
+    )
+    assert confidence.of_unused_links(links, {1, 3}) is not None
+    assert confidence.of_unused_links(links, {1, 2}) is None
+    assert confidence.of_unused_links(links, {3}) is None
 
 
 def test_no_query_at_all_means_the_model_declines() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ehrqa_cli.engine.lexicon import added
 from ehrqa_cli.engine.measures import left_out
 
 
@@ -15,6 +16,23 @@ from ehrqa_cli.engine.measures import left_out
         ("total <output>#1 plus the average", "avg output #1", "total"),
         ("first and last <lab>#1 of <pat>#2", "value last lab #1 patient #2", "first"),
         ("highest and lowest <vital>#1 of <pat>#2", "max vital #1 patient #2", "lowest"),
+        ("how many men and women are there", "count_patients person male", "women"),
+        ("cost of men versus women", "( sum bill male ) minus ( sum bill female )", "versus"),
+        ("how many <drug>#1 and how many <drug>#2", "count rx #1", "how many"),
+        ("how many stays, and when was the first", "count icustay", "when"),
+        (
+            "which drugs are commonest, with their numbers",
+            "count rx by name most 5 keys",
+            "numbers",
+        ),
+        ("admissions today", "count admission", "today"),
+        ("admissions last month", "count admission", "last month"),
+        ("admissions at night", "count admission", "night"),
+        ("admissions in early <year>#1", "count admission in #1", "early"),
+        ("patients who did not get <drug>#1", "count_patients rx #1", "not"),
+        ("patients never in the icu", "count_patients icustay", "never"),
+        ("how many patients got <drug>#1", "count rx #1", "patients"),
+        ("in how many admissions was <drug>#1 given", "count rx #1", "admissions"),
     ],
 )
 def test_one_is_missing(question: str, form: str, word: str) -> None:
@@ -37,7 +55,37 @@ def test_one_is_missing(question: str, form: str, word: str) -> None:
         ),
         ("average of patient number <pat>#1, mean of the month", "avg lab patient #1"),
         ("oldest patient and the age", "max_age admission by patients most 1"),
+        ("men and women", "count_patients person by gender"),
+        (
+            "how much is the change versus the first",
+            "( value last lab #1 ) minus ( value first lab #1 )",
+        ),
+        ("who had the most stays, and how many is that", "count icustay by patients most 1"),
+        ("what was the drug, which was given last", "name last rx"),
+        ("admissions since yesterday", "count admission yesterday"),
+        ("was <drug>#1 given, yes or no", "exists rx #1"),
+        ("not more than 3 stays", "count icustay by patients atmost 3"),
+        ("how many patients never got <drug>#1", "count_patients person without ( rx #1 )"),
+        ("in how many admissions", "count_visits rx #1"),
+        ("how many patients a month on average", "avg_count per_month dx #1"),
     ],
 )
 def test_nothing_is_missing(question: str, form: str) -> None:
     assert left_out(question, form) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "form", "word"),
+    [
+        ("was patient 7 given heparin", "exists rx #2 patient #1 visit current", "current"),
+        ("is patient 7 now on heparin", "exists rx #2 patient #1 visit current", None),
+        ("heparin in this stay of patient 7", "exists rx #2 patient #1 visit current", None),
+        ("days since 7 came to the icu", "days_since icustay patient #1 current", None),
+        ("how many patients got heparin", "count_patients rx #1 female", "female"),
+        ("how many admissions", "count admission this_year", "this_year"),
+        ("how many admissions this yr", "count admission this_year", None),
+        ("sodium of patient 7", "value lab #1 patient #2 high", "high"),
+    ],
+)
+def test_a_condition_that_nobody_asked_for(question: str, form: str, word: str | None) -> None:
+    assert added(question, form) == word

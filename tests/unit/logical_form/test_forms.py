@@ -126,3 +126,20 @@ def test_quotes_in_values_stay_values() -> None:
 )  # fmt: skip
 def test_scope_falls_out_of_the_form(text: str, scope: Scope, patients: PatientScope) -> None:
     assert scope_of(parse(text)) == (scope, patients)
+
+
+@pytest.mark.parametrize(
+    ("period", "days"), [("24 hour", "1"), ("72 hour", "3"), ("2880 minute", "2")]
+)
+def test_survival_over_hours_is_counted_in_whole_days(period: str, days: str) -> None:
+    sql = compile_sql(parse(f'survival "{period}" dx "sepsis"'))
+    assert f"'%J',T3.t) < {days} THEN" in sql
+
+
+@pytest.mark.parametrize("period", ["30 minute", "12 hour", "36 hour", "90 minute", "0 hour"])
+def test_survival_below_a_day_is_refused(period: str) -> None:
+    for head in ("survival", "top_mortality 3"):
+        with pytest.raises(FormError, match="recorded by the day"):
+            compile_sql(
+                parse(f'{head} "{period}" dx' + (' "sepsis"' if head == "survival" else ""))
+            )

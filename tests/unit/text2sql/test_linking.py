@@ -388,3 +388,15 @@ def test_recall_on_ehrsql_train(shared_data: Path) -> None:
             answerable += 1
             whole += all(recall.holds(links, literal) for literal in recall.literals(sql))
     assert whole / answerable >= 0.995
+
+
+@pytest.mark.parametrize("text", ["5m", "30m", "12 m"])
+def test_minutes_or_months_is_not_guessed(text: str) -> None:
+    found = Linker(ValueIndex({})).link(f"admissions in the last {text}?")
+    assert found.unknown == (("vague_dur", text),)
+    assert found.links == ()
+
+
+@pytest.mark.parametrize("text", ["5 min", "30 months", "5mg", "2 mo", "5m/s"])
+def test_a_unit_that_is_clear_stays(text: str) -> None:
+    assert Linker(ValueIndex({})).link(f"admissions in the last {text}?").unknown == ()
