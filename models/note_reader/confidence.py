@@ -107,12 +107,12 @@ def _is_right(case: Case) -> bool:
     assert case.evidence is not None
     if not case.answerable:
         return False
-    text, _ = compose(case.evidence)
+    text, used = compose(case.evidence)
     best = case.evidence.lines[0].line
     gold = case.row.get("answer_text") or case.row.get("choices", {}).get(case.row.get("answer"))
-    quoted = case.evidence.asked.kind not in WORKED_OUT and text == best.text
-    if quoted or gold is None:
-        return (best.note_id, best.number) in case.gold
+    worked_out = case.evidence.asked.kind in WORKED_OUT or best not in used
+    if not worked_out or gold is None:
+        return any((line.note_id, line.number) in case.gold for line in used)
     wanted = re.findall(r"[^\W_]+", gold.lower())
     given = set(re.findall(r"[^\W_]+", text.lower()))
     numbers = [word for word in wanted if word[0].isdigit()]

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from ehrqa_cli.contracts.notes import Line
 from ehrqa_cli.notes.find.mention import find_mention
+from ehrqa_cli.notes.lines.kinds import MARKER
 from ehrqa_cli.notes.read import calculate
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.question import Asked, Kind
 
+_ITEMS = ("item", "medication")
+_LIST = re.compile(
+    r"\b(?:list|all (?:of )?(?:the|his|her|their)|what (?:are|were|other))\b"
+    r"|\b(?:what|which) (?:\w+ )?(?!does\b)\w{3,}s\b",
+    re.I,
+)
 _WORKED = 6  # lines from which a number is worked out
 _COMPARED = 2  # lines that a comparison is made of
 _LEAST_SHARE = 0.25  # what the second line of a comparison names of what the question says
@@ -28,7 +37,27 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
         worked = calculate.work_out(asked, texts, [places(asked, text) for text in texts])
         if worked is not None:
             return worked[0], tuple(lines[n] for n in worked[1])
-    return best.text, (best,)
+    if best.kind in _ITEMS and _LIST.search(asked.text):
+        found = _items(best, lines)
+        return "; ".join(map(quoted, found)), tuple(found)
+    return quoted(best), (best,)
+
+
+def quoted(line: Line) -> str:
+    """The text of a line without the mark of a list before it."""
+    return MARKER.sub("", line.text.strip(), count=1).strip()
+
+
+def _items(best: Line, lines: list[Line]) -> list[Line]:
+    """The list that ``best`` is an item of, as far as its lines are known: one of several would be
+    taken for all."""
+    known = {x.number: x for x in lines if x.note_id == best.note_id and x.section == best.section}
+    first = last = best.number
+    while known.get(first - 1, best).kind in _ITEMS and first - 1 in known:
+        first -= 1
+    while known.get(last + 1, best).kind in _ITEMS and last + 1 in known:
+        last += 1
+    return [known[number] for number in range(first, last + 1)]
 
 
 def places(asked: Asked, text: str) -> list[tuple[float, int, int]]:
@@ -51,4 +80,4 @@ def _comparison(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
         if len(chosen) == _COMPARED:
             break
     chosen.sort(key=lambda line: line.note_id)
-    return "; ".join(line.text for line in chosen), tuple(chosen)
+    return "; ".join(map(quoted, chosen)), tuple(chosen)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ehrqa_cli.contracts.notes import Line, NoteAnswer
 from ehrqa_cli.notes.read import injection
+from ehrqa_cli.notes.read.compose import quoted
 from ehrqa_cli.notes.read.decline import likely
 from ehrqa_cli.notes.read.embedded import MOST_CITED, span
 from ehrqa_cli.notes.read.question import Kind
@@ -41,5 +42,5 @@ def yes_or_no(question: str, lines: Sequence[Line], weights: Weights | None = No
         return NoteAnswer(None, spans, reason=reason, kind=Kind.YES_NO.value)
     sure = likely(score(weights.verdict, {"one": 1.0}))
     return NoteAnswer(
-        f"{word}: {found.lines[0].text.strip()}", spans, round(sure, 4), kind=Kind.YES_NO.value
+        f"{word}: {quoted(found.lines[0])}", spans, round(sure, 4), kind=Kind.YES_NO.value
     )
