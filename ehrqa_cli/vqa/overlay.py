@@ -16,6 +16,7 @@ from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import anatomy, fit
 from ehrqa_cli.vqa.model.anatomy import Bools
 from ehrqa_cli.vqa.model.card import Card
+from ehrqa_cli.vqa.model.graph import findings, told
 from ehrqa_cli.vqa.model.run import Seen
 
 if TYPE_CHECKING:
@@ -61,14 +62,16 @@ def content_of(card: Card, seen: Seen, title: str) -> Content:
     masks: dict[str, Bools] = {}
     if card.masks is not None and seen.masks is not None:
         masks = anatomy.masks_of(seen.masks, card.masks, seen.where, _drawn_size(*seen.size))
+    ratio = anatomy.ratio(masks) if masks else None
     lines = [
         _line(label.name, float(p), float(p) >= label.threshold, _peak(seen, k), masks)
-        for k, (label, p) in enumerate(zip(card.labels, seen.findings, strict=True))
+        for k, (label, p) in enumerate(zip(card.labels, findings(card, seen, ratio), strict=True))
+        if p == p  # NaN: without its ratio nothing is said of it
     ]
     lines.sort(key=lambda line: (not line.present, -line.probability, line.name))
     warning = f"not like a frontal chest X-ray: {seen.strange}" if seen.strange else ""
-    ratio = anatomy.ratio(masks) if masks else None
-    return Content(title, masks, _facts(seen.pa, seen.female, ratio), lines, warning)
+    pa, female = told(card.view, seen.pa, "PA"), told(card.sex, seen.female, "F")
+    return Content(title, masks, _facts(pa, female, ratio), lines, warning)
 
 
 def content_of_graph(
