@@ -45,7 +45,9 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
 
 def quoted(line: Line) -> str:
     """The text of a line without the mark of a list before it."""
-    return MARKER.sub("", line.text.strip(), count=1).strip()
+    text = line.text.strip()
+    mark = MARKER.match(text)
+    return text[mark.end() :].strip() if mark else text
 
 
 def _items(best: Line, lines: list[Line]) -> list[Line]:

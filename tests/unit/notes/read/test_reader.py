@@ -64,7 +64,7 @@ def test_a_short_answer_with_its_line(desk: NoteDesk, question: str, said: str) 
 
 
 def test_of_a_list_that_is_asked_for_no_item_is_left_out(desk: NoteDesk) -> None:
-    whole = desk.answer("Which medications was he discharged on?", 7)
+    whole = desk.answer("What were his discharge medications: oxycodone and what else?", 7)
     assert whole.text == "Oxycodone 5 mg PO q6h prn; Pantoprazole 40 mg PO BID"
     assert len(whole.spans) >= 2
     one = desk.answer("What dose of pantoprazole was he discharged on?", 7)
