@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,8 +14,8 @@ import click
 
 from ehrqa_cli.cli import batch_reading as reading
 from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.batch_reading import FORMATS, STREAM
-from ehrqa_cli.cli.options import FILE, AnswerOptions, answer_options, read_answer_options
+from ehrqa_cli.cli.batch_reading import FORMATS, STREAM, Item
+from ehrqa_cli.cli.options import FILE, BatchOptions, answer_options, read_batch_options
 from ehrqa_cli.contracts.errors import UsageError
 
 
@@ -42,35 +44,52 @@ def batch(source: Path, target: Path, **flags: Any) -> int:
     IN is JSON Lines, CSV with a header, or plain lines; "-" is standard input, and standard
     output when OUT is left out. A question has "question" and may have "id", "patient_id",
     "study_id", "image" or "images", "choices" and "as_of"; in CSV choices are JSON or columns A
-    to E. OUT is JSON Lines as of `ehrqa ask --json`, or CSV. A question that fails is a row of
-    status failed. A run that was ended, even by kill -9, goes on when the same command is given
-    again, and gives the same bytes; a question asked twice is answered once.
+    to E. A question with "image" is answered from that file (its path is relative to --images,
+    else to IN's folder) and needs no --db. OUT is JSON Lines as of `ehrqa ask --json`, or CSV. A
+    question that fails is a row of status failed. A run that was ended, even by kill -9, goes on
+    when the same command is given again, and gives the same bytes; a question asked twice is
+    answered once.
 
     \b
     Examples:
       ehrqa batch questions.jsonl answers.jsonl --db ehr.sqlite
       ehrqa batch questions.csv answers.csv --db ehr.sqlite --workers 1
+      ehrqa batch films.jsonl answers.jsonl --images x-rays
       echo "how many patients are there?" | ehrqa batch - --db ehr.sqlite
 
     \b
     Exit codes: 0 all rows written and none failed, 1 a row failed, 2 usage or configuration.
     """
-    options = _of_now(read_answer_options(flags))
     to_csv = flags["to_csv"] or (target != STREAM and target.suffix.lower() == ".csv")
     _check_files(source, target, flags)
     with ExitStack() as stack:
-        return _batch(stack, source, target, options, {**flags, "to_csv": to_csv})
+        items = _items(stack, source, flags)
+        first = next(items, None)
+        films = first is not None and first.question is not None and bool(first.question.images)
+        options = _of_now(read_batch_options(flags, films))
+        items = chain([first] if first else [], items)
+        return _batch(stack, items, (source, target), options, {**flags, "to_csv": to_csv})
+
+
+def _items(stack: ExitStack, source: Path, flags: dict[str, Any]) -> Iterator[Item]:
+    given = reading.Given(flags["patient"], reading.folder_of(source, flags["images"]))
+    return reading.items(
+        stack.enter_context(reading.opened(source)), source, flags["format"], given
+    )
 
 
 def _batch(
-    stack: ExitStack, source: Path, path: Path, options: AnswerOptions, flags: dict[str, Any]
+    stack: ExitStack,
+    items: Iterator[Item],
+    paths: tuple[Path, Path],
+    options: BatchOptions,
+    flags: dict[str, Any],
 ) -> int:
     from ehrqa_cli.cli.batch_rows import Target
     from ehrqa_cli.cli.batch_run import Run, settings_of
     from ehrqa_cli.engine.many import ask_chunks, chunk_of
 
-    file = stack.enter_context(reading.opened(source))
-    items = reading.items(file, source, flags["format"], options.patient)
+    source, path = paths
     session = stack.enter_context(options.session())
     session.reopen = options.session
     target = Target(path, flags["to_csv"], settings_of(options, session, flags["to_csv"]))
@@ -80,7 +99,7 @@ def _batch(
     stack.callback(run.seen.close)
     anew = not _go_on(run, flags)
     # One model for images uses all processors by itself.
-    vision = session.graphs is not None and options.scene_graphs is None
+    vision = options.films or (session.graphs is not None and options.scene_graphs is None)
     answers = ask_chunks(
         run.chunks(chunk_of(session)),
         session,
@@ -131,7 +150,7 @@ def _go_on(run: Any, flags: dict[str, Any]) -> bool:
     return False
 
 
-def _of_now(options: AnswerOptions) -> AnswerOptions:
+def _of_now(options: BatchOptions) -> BatchOptions:
     """The wall clock, where it is wanted, is read once for all questions and processes."""
     from ehrqa_cli.engine.times import check_time
 

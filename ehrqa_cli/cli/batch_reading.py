@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,13 +33,30 @@ _LETTERS = "ABCDEFGHIJ"
 
 @dataclass(frozen=True)
 class Item:
-    """One question of the input, or why there is none; ``id`` and ``text`` as they were given."""
+    """One question of the input, or why there is none; ``id`` and ``text`` as they were given,
+    ``films`` the size and time of change (ns) of each of its images, None of one that is gone."""
 
     number: int
     id: Any
     text: str
     question: Question | None
     error: UsageError | None = None
+    films: tuple[tuple[int, int] | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is given for all questions: the ``patient`` where one names none, and the folder that
+    paths of images are relative to."""
+
+    patient: int | None = None
+    images: Path = field(default_factory=Path.cwd)
+
+
+def folder_of(source: Path, images: Path | None) -> Path:
+    """What paths of images in ``source`` are relative to: --images, else the folder it is in."""
+    folder = images or (Path() if source == STREAM else source.parent)
+    return folder.absolute()
 
 
 def format_of(path: Path) -> str | None:
@@ -62,27 +80,27 @@ def opened(source: Path) -> Iterator[BinaryIO]:
 
 
 def items(
-    file: BinaryIO, source: Path, format: str | None, patient: int | None = None
+    file: BinaryIO, source: Path, format: str | None, given: Given | None = None
 ) -> Iterator[Item]:
     """The questions of the input in their order; blank lines are none.
 
-    ``format`` None is told by the file's name, else by how it begins. ``patient`` is used where a
-    question names none. A line that cannot be read is an Item with an error. Raises UsageError
-    for what is no text.
+    ``format`` None is told by the file's name, else by how it begins. A line that cannot be read
+    is an Item with an error. Raises UsageError for what is no text.
     """
+    given = given or Given()
     lines = _Lines(file, source)
     head = lines.head()
     kind = format or format_of(source) or _looks_like(head)
     if kind == CSV:
-        return _of_csv(lines, patient)
+        return _of_csv(lines, given)
     if kind == LINES:
-        return _of_lines(lines, patient)
+        return _of_lines(lines, given)
     if head.lstrip("\ufeff \t\r\n").startswith("["):
         raise UsageError(
             f"{source} is one JSON array, not one object a line",
             "write each object on a line of its own, for instance with `jq -c '.[]'`",
         )
-    return _of_json(lines, patient)
+    return _of_json(lines, given)
 
 
 def count(source: Path) -> int | None:
@@ -176,15 +194,15 @@ def _too_long(number: int) -> Item:
     return Item(number, None, "", None, error)
 
 
-def _of_lines(lines: _Lines, patient: int | None) -> Iterator[Item]:
+def _of_lines(lines: _Lines, given: Given) -> Iterator[Item]:
     for line in lines:
         if line is None:
             yield _too_long(lines.number)
         elif text := line.strip():
-            yield _item(lines.number, {"question": text}, patient)
+            yield _item(lines.number, {"question": text}, given)
 
 
-def _of_json(lines: _Lines, patient: int | None) -> Iterator[Item]:
+def _of_json(lines: _Lines, given: Given) -> Iterator[Item]:
     for line in lines:
         if line is None:
             yield _too_long(lines.number)
@@ -201,20 +219,32 @@ def _of_json(lines: _Lines, patient: int | None) -> Iterator[Item]:
             told = UsageError(f"line {lines.number}: {wrong}", hint)
             yield Item(lines.number, None, "", None, told)
         else:
-            yield _item(lines.number, data, patient)
+            yield _item(lines.number, data, given)
 
 
-def _item(number: int, data: dict[str, Any], patient: int | None) -> Item:
+def _item(number: int, data: dict[str, Any], given: Given) -> Item:
     text = data.get("question")
     shown = text[: questions.GIVEN_TEXT] if isinstance(text, str) else ""
-    given = None
+    name = None
     try:
-        given = _id_of(data)
-        question = questions.from_record({**data, "id": given}, patient)
+        name = _id_of(data)
+        question = questions.from_record({**data, "id": name}, given.patient)
     except UsageError as error:
         told = UsageError(f"line {number}: {error.message}", error.hint)
-        return Item(number, given, shown, None, told)
-    return Item(number, given, shown, question)
+        return Item(number, name, shown, None, told)
+    if not question.images:
+        return Item(number, name, shown, question)
+    images = tuple(str(given.images / image) for image in question.images)
+    films = tuple(_state(image) for image in images)
+    return Item(number, name, shown, replace(question, images=images), films=films)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        now = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return now.st_size, now.st_mtime_ns
 
 
 def _id_of(data: dict[str, Any]) -> Any:
@@ -225,7 +255,7 @@ def _id_of(data: dict[str, Any]) -> Any:
         raise UsageError("the 'id' is nested too deeply", "give a text or a number") from None
 
 
-def _of_csv(lines: _Lines, patient: int | None) -> Iterator[Item]:
+def _of_csv(lines: _Lines, given: Given) -> Iterator[Item]:
     # A line that is too long is a fault of the csv module's as well, which tells it.
     fed = (line if line is not None else '"' for line in lines)
     header = next((line for line in fed if line.strip()), "")
@@ -248,10 +278,10 @@ def _of_csv(lines: _Lines, patient: int | None) -> Iterator[Item]:
             return
         cells = {name: cell for name, cell in zip(names, row, strict=False) if cell.strip()}
         if cells:
-            yield _csv_item(lines.number, cells, patient)
+            yield _csv_item(lines.number, cells, given)
 
 
-def _csv_item(number: int, cells: dict[str, str], patient: int | None) -> Item:
+def _csv_item(number: int, cells: dict[str, str], given: Given) -> Item:
     data: dict[str, Any] = dict(cells)
     letters = {name: text for name, text in cells.items() if name in _LETTERS}
     try:
@@ -265,4 +295,4 @@ def _csv_item(number: int, cells: dict[str, str], patient: int | None) -> Item:
         return Item(number, cells.get("id"), cells.get("question", ""), None, told)
     if letters and "choices" not in data:
         data["choices"] = letters
-    return _item(number, data, patient)
+    return _item(number, data, given)

@@ -148,8 +148,9 @@ def key_of(question: Question) -> bytes:
 
 
 def told_of(digest: Any, item: Item) -> None:
-    """Add a question to the hash of those that have been answered."""
+    """Add a question, and the state of its film, to the hash of those that have been answered."""
     question = repr(item.question) if item.question else str(item.error)
+    question += repr(item.films) if item.films else ""
     digest.update(f"{item.id!r}\n{item.text}\n{question}\n".encode("utf-8", "backslashreplace"))
 
 

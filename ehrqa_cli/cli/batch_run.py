@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 
 if TYPE_CHECKING:
     from ehrqa_cli.cli.diagnostics import Advance
-    from ehrqa_cli.cli.options import AnswerOptions
+    from ehrqa_cli.cli.options import BatchOptions
     from ehrqa_cli.engine import Session
 
 _LOOKED_AT = 2048  # rows of a chunk at most, those without a question of their own among them
@@ -86,7 +86,7 @@ class Run:
             target.rows != rows or digest != (target.digest.hexdigest() if rows else "")
         ):
             raise UsageError(
-                f"{target.path} is no answer to this file: its questions have changed",
+                f"{target.path} is no answer to this file: its questions or their films have changed",
                 "--restart begins anew; or name another OUT",
             )
         target.cut(place)
@@ -187,14 +187,17 @@ def _failed(error: UsageError) -> Answer:
     return Answer(Question(""), Status.FAILED, text=f"Failed: {error.message}.", error=fault)
 
 
-def settings_of(options: AnswerOptions, session: Session, as_csv: bool) -> dict[str, Any]:
-    """What the answers depend on beside the questions, as plain values. Raises DatabaseError."""
+def settings_of(options: BatchOptions, session: Session, as_csv: bool) -> dict[str, Any]:
+    """What the answers depend on beside the questions, as plain values. Raises DatabaseError,
+    and UsageError for a wrong vision model that is needed."""
     from ehrqa_cli.engine import calibrated
     from ehrqa_cli.engine.sources import sources_of
 
-    database = None if session.only_notes else session.database.fingerprint()
+    database, thresholds = None, options.thresholds
+    if options.db is not None:
+        database = None if session.only_notes else session.database.fingerprint()
+        thresholds = thresholds or calibrated.path_for(options.db)
     sources = sources_of(session)
-    thresholds = options.thresholds or calibrated.path_for(options.db)
     return {
         "database": database,
         "as of": options.as_of,
@@ -203,12 +206,29 @@ def settings_of(options: AnswerOptions, session: Session, as_csv: bool) -> dict[
         "model": [options.model, _model_hash(options.model), session.versions],
         "mode": options.mode,
         "goal": options.goal,
-        "thresholds": _hash(thresholds),
+        "thresholds": _hash(thresholds) if thresholds else None,
         "notes": sources.get("notes"),
         "images": sources.get("images"),
+        "vision": _vision(options),
         "reader": options.reader,
         "format": "csv" if as_csv else "jsonl",
     }
+
+
+def _vision(options: BatchOptions) -> str | None:
+    """What looks at films: the hash of its card; None without one. A wrong one is an error only
+    where it is known to be needed."""
+    from ehrqa_cli import config
+    from ehrqa_cli.vqa.model import card, choose
+
+    settings = config.load()
+    try:
+        found = choose.find_card(options.vision or settings.vision, settings.models_dir())
+        return card.load(found).digest[:16] if found else None
+    except UsageError:
+        if options.films and options.scene_graphs is None:
+            raise
+        return None
 
 
 def _model_hash(name: str) -> str | None:

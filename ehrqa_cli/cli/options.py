@@ -90,17 +90,19 @@ def read_graphs(
     images: Path | None = None,
     vision: str | None = None,
     tables: bool = True,
+    films: bool = False,
 ) -> Vqa | None:
     """A reader of images, closed with the command: of a folder of labels, else of the images that
     --images, the settings or the database name. None without any, and (with ``tables``) where
-    nobody named one and the database itself has scene graphs as tables. Raises UsageError."""
+    nobody named one and the database itself has scene graphs as tables. With ``films`` a vision
+    model needs no folder: the questions name files. Raises UsageError."""
     if folder is not None:
         from ehrqa_cli.vqa import OracleGraphs, Vqa
 
         return Vqa(OracleGraphs.open(folder))
     folders = image_folders(db, images)
     if not folders:
-        if vision is not None:
+        if vision is not None and not films:
             raise UsageError("--vision needs images to look at", "name their folder with --images")
         return None
     if tables and images is None and vision is None and _has_graphs(db):
@@ -226,10 +228,11 @@ def _closed(vqa: Vqa | None) -> Vqa | None:
 
 
 @dataclass(frozen=True)
-class AnswerOptions:
-    """The options of ask and batch, as given or from the settings."""
+class BatchOptions:
+    """The options of batch, as given or from the settings. Without ``db`` the questions have to
+    name films; ``films``: the first one does."""
 
-    db: Path
+    db: Path | None
     as_of: str | None
     patient: int | None
     scope: Scope | None
@@ -242,6 +245,7 @@ class AnswerOptions:
     images: Path | None = None
     vision: str | None = None
     reader: str = "embedded"
+    films: bool = False
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -257,13 +261,25 @@ class AnswerOptions:
             mode=self.mode,
             goal=self.goal,
             reader=self.reader,
+            vision=self.vision,
             graphs=read_graphs(
-                self.scene_graphs, db=self.db, images=self.images, vision=self.vision
+                self.scene_graphs,
+                db=self.db,
+                images=self.images,
+                vision=self.vision,
+                films=self.films,
             ),
         )
         if self.scene_graphs is None:
             session.image_folders = image_folders(self.db, self.images)
         return session
+
+
+@dataclass(frozen=True)
+class AnswerOptions(BatchOptions):
+    """The options of ask: those of batch, and a database."""
+
+    db: Path
 
 
 def answer_options(command: Command) -> Command:
@@ -322,6 +338,18 @@ def answer_options(command: Command) -> Command:
 
 def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
     """Take the options of `answer_options` out of ``flags``. Raises UsageError."""
+    return AnswerOptions(db=database_path(flags.pop("db")), **_parts(flags))
+
+
+def read_batch_options(flags: dict[str, Any], films: bool) -> BatchOptions:
+    """The same of a batch, which needs no database where its first question names a film."""
+    given = flags.pop("db")
+    path = database_named(given) if films else database_path(given)
+    return BatchOptions(db=path, films=films, **_parts(flags))
+
+
+def _parts(flags: dict[str, Any]) -> dict[str, Any]:
+    """All of the options but the database."""
     from ehrqa_cli import config
     from ehrqa_cli.engine import Mode
     from ehrqa_cli.engine.confidence import Thresholds, goal_key
@@ -334,21 +362,20 @@ def read_answer_options(flags: dict[str, Any]) -> AnswerOptions:
     if fast and careful:
         raise UsageError("--fast and --careful exclude each other", "leave one of them out")
     images, vision = flags.pop("images"), flags.pop("vision")
-    return AnswerOptions(
-        db=database_path(flags.pop("db"), settings),
-        as_of=_or_set(flags.pop("as_of"), resolved, "as_of", check_time),
-        patient=flags.pop("patient"),
-        scope=Scope(scope) if scope else None,
-        model=flags.pop("model") or settings.model,
-        log=settings.log and not flags.pop("no_log"),
-        mode=Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
-        goal=_or_set(flags.pop("goal"), resolved, "goal", goal_key),
-        thresholds=_or_set(flags.pop("thresholds"), resolved, "thresholds", Thresholds.load),
-        scene_graphs=labels(flags.pop("scene_graphs"), images, vision),
-        images=images,
-        vision=vision,
-        reader=flags.pop("reader") or settings.reader,
-    )
+    return {
+        "as_of": _or_set(flags.pop("as_of"), resolved, "as_of", check_time),
+        "patient": flags.pop("patient"),
+        "scope": Scope(scope) if scope else None,
+        "model": flags.pop("model") or settings.model,
+        "log": settings.log and not flags.pop("no_log"),
+        "mode": Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
+        "goal": _or_set(flags.pop("goal"), resolved, "goal", goal_key),
+        "thresholds": _or_set(flags.pop("thresholds"), resolved, "thresholds", Thresholds.load),
+        "scene_graphs": labels(flags.pop("scene_graphs"), images, vision),
+        "images": images,
+        "vision": vision,
+        "reader": flags.pop("reader") or settings.reader,
+    }
 
 
 def _or_set(given: Any, resolved: Resolved, name: str, check: Callable[[Any], object]) -> Any:
@@ -383,15 +410,21 @@ def labels(given: Path | None, images: Path | None, vision: str | None) -> Path 
 
 def database_path(given: Path | None, settings: Settings | None = None) -> Path:
     """The database of --db or of the settings. Raises UsageError without one."""
-    from ehrqa_cli import config
-
-    path = given or as_path(None, None, (settings or config.load()).db)
+    path = database_named(given, settings)
     if path is None:
         raise UsageError(
             "no database given",
             "add --db FILE, or build one with `ehrqa db demo --out demo.sqlite`",
         )
     return path
+
+
+def database_named(given: Path | None, settings: Settings | None = None) -> Path | None:
+    """The database of --db or of the settings; None without one. Raises UsageError for a wrong
+    address."""
+    from ehrqa_cli import config
+
+    return given or as_path(None, None, (settings or config.load()).db)
 
 
 def target_of(path: Path) -> str:

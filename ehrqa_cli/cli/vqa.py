@@ -118,21 +118,17 @@ def _words(words: tuple[str, ...]) -> tuple[Path | None, str]:
 
 def _of_file(asked: Question, image: Path, flags: Flags) -> Answer:
     """Look at a file, draw, and answer. Raises ImageError for one that cannot be read."""
-    from ehrqa_cli.vqa.answer import image_answer
-    from ehrqa_cli.vqa.imaging.decode import decode
-    from ehrqa_cli.vqa.model.source import OneGraph
-    from ehrqa_cli.vqa.reader import Vqa
+    from ehrqa_cli.vqa.film import Films
 
     if flags.study is not None:
         raise UsageError("IMAGE and --study exclude each other", "leave one of them out")
     source = _model(flags)
-    size = max(source.model.card.input.size)
-    picture = decode(image, size=size)
-    seen = source.model.see([picture])[0]
-    made = OneGraph(source, source.graph_of(seen, picture))
-    answer = image_answer(asked, image.name, picture.sha256, Vqa(made, source.thresholds()))
+    films = Films(source)
+    film, seen = films.look(image)
+    answer = films.answer_of(asked, film)
     if flags.overlay:
         from ehrqa_cli.vqa import overlay
+        from ehrqa_cli.vqa.imaging.decode import decode
 
         content = overlay.content_of(source.model.card, seen, image.name)
         overlay.save(decode(image, size=overlay.SIDE), content, flags.overlay)

@@ -149,6 +149,7 @@ class ImageAnswers:
     studies that have any. ``unknown`` were read but cannot be decided, ``missing`` have no scene
     graph (``problems`` says why where it is known); all other studies asked about are 0 or empty.
     ``read`` images were read for this, in ``batches``; ``cached`` were there already.
+    ``probability`` is that of the least certain of all answers that are given, None for none.
     """
 
     asked: Asked
@@ -160,6 +161,7 @@ class ImageAnswers:
     cached: int = 0
     batches: int = 0
     problems: Mapping[int, str] = field(default_factory=dict)
+    probability: float | None = None
 
 
 class ImageReader(Protocol):

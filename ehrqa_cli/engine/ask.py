@@ -1,7 +1,7 @@
 """One function is the whole path of a question, from text to answer: `ask`.
 
 It chooses the path (a query, one image, the notes, a note against the tables) and takes its steps;
-those of a query are in `query_path`, those of notes in `note_path`.
+those of a query are in `query_path`, those of notes in `note_path`, that of a file in `film_path`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope
 from ehrqa_cli.engine import namesakes, note_path
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft, OnEvent, Step, answer_of, failed
+from ehrqa_cli.engine.film_path import look
 from ehrqa_cli.engine.mixed import answer_mixed, note_facts, open_rows, split
 from ehrqa_cli.engine.one_study import one_study
 from ehrqa_cli.engine.query_path import (
@@ -116,8 +117,11 @@ def end(draft: Draft) -> Answer:
 
 
 def choose(draft: Draft) -> Reason | None:
-    """Choose the path: one image, the notes, note against table, or a query."""
+    """Choose the path: an image file, one study, the notes, note against table, or a query."""
     session, question = draft.session, draft.question
+    if question.images:
+        draft.steps = [look]
+        return None
     if session.only_notes:
         draft.patient = note_path.patient_of(draft)
         draft.steps = list(STEPS_OF_NOTE)

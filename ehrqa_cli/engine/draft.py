@@ -21,6 +21,7 @@ from ehrqa_cli.contracts.types import (
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.confidence import Reason, Thresholds
+from ehrqa_cli.engine.film_path import film_answer, film_provenance
 from ehrqa_cli.engine.lexicon import Unused
 from ehrqa_cli.engine.mixed import Mixed, MixedAnswer
 from ehrqa_cli.engine.note_path import cited
@@ -80,6 +81,7 @@ class Draft:
     suggestions: tuple[str, ...] = ()
     third_sql: str | None = None
     one: OneStudy | None = None
+    film: Answer | None = None
     patient: Patient | None = None
     mixed: Mixed | None = None
     compared: MixedAnswer | None = None
@@ -111,6 +113,8 @@ class Draft:
 
 def answer_of(draft: Draft) -> Answer:
     """Answered, or abstained where a reason stands against it."""
+    if draft.film is not None:
+        return film_answer(draft, draft.film)
     if draft.reason is not None:
         told = draft.told or Told("not_sure", draft.reason.sentence)
         return Answer(
@@ -185,10 +189,15 @@ _QUERY = ("logical_form", "description", "neuralsql", "executed_sql")
 
 
 def _sure(draft: Draft) -> float | None:
-    """The calibrated probability of being right; of what one image is like, the image reader's."""
+    """The calibrated probability of being right; of what one image is like, the image reader's.
+
+    Where a query's answer rests on images, it is no surer than the least sure of their answers.
+    """
     if draft.one is not None and draft.session.graphs is not None:
         return draft.session.graphs.detail(draft.one.text, draft.one.study).probability
-    return confidence.probability(draft.scores, draft.thresholds)
+    written = confidence.probability(draft.scores, draft.thresholds)
+    seen = draft.done.probability if draft.done is not None else None
+    return written if written is None or seen is None else min(written, seen)
 
 
 def failed(draft: Draft, error: EhrqaError) -> Answer:
@@ -223,6 +232,8 @@ def _common(draft: Draft) -> dict[str, Any]:
 
 def _provenance(draft: Draft) -> dict[str, Any]:
     """Enough to repeat the answer. Parts that did not come into play are left out."""
+    if draft.question.images:
+        return film_provenance(draft)
     session = draft.session
     opened = vars(session)
     out: dict[str, Any] = {

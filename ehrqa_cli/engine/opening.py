@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_session(
-    db: Path | str,
+    db: Path | str | None,
     *,
     model: str | Text2Sql = "local",
     as_of: str | None = None,
@@ -29,10 +29,12 @@ def open_session(
     goal: str | None = None,
     graphs: ImageReader | None = None,
     reader: str | NoteReader = "embedded",
+    vision: str | None = None,
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
-    ``db`` is a path, or as a text whatever else ``--db`` takes.
+    ``db`` is a path, or as a text whatever else ``--db`` takes; None for questions that each name
+    an image file, which ``vision`` (a model's name or card) looks at.
     ``model`` and ``reader`` (of the notes) are a plugin's name or a ready one, which the session
     closes.
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
@@ -54,6 +56,7 @@ def open_session(
         thresholds=thresholds,
         mode=mode,
         goal=goal,
+        vision=vision,
     )
     told = "the caller"
     if isinstance(thresholds, Path):
@@ -63,9 +66,8 @@ def open_session(
         goal = goal_key(goal)
         thresholds = thresholds.for_goal(goal) if thresholds else None
     parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
-    session = Session(
-        db, model=model, as_of=as_of, log=log, scope=scope, mode=mode, reader=reader, **parts
-    )
+    parts |= {"log": log, "scope": scope, "mode": mode, "vision": vision}
+    session = Session(db, model=model, as_of=as_of, reader=reader, **parts)
     session.thresholds_from = told
     # Parts that are ready are this process's alone.
     if isinstance(model, str) and isinstance(reader, str) and graphs is None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.third import ThirdOpinion
+    from ehrqa_cli.vqa.film import Films
 
 
 class Session:
@@ -46,9 +47,11 @@ class Session:
         limits: Limits | None = None,
         mode: Mode = Mode.NORMAL,
         reader: str | NoteReader = "embedded",
+        vision: str | None = None,
         **parts: Any,
     ) -> None:
-        """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``parts`` are a
+        """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
+        model that looks at image files, by its name or card; ``parts`` are a
         ready ``database``, ``linker``, ``thresholds``, ``second``, ``third``, ``reason_model``,
         ``notes`` or ``graphs`` (a reader of images), and ``goal``, one of those that the
         thresholds have a limit for."""
@@ -61,6 +64,7 @@ class Session:
         self.log = log
         self.mode = mode
         self.reader = reader
+        self.vision = vision
         self.warnings: list[str] = []
         self.cancelled = threading.Event()
         # Opens the same session in another process; None where that cannot be.
@@ -156,7 +160,7 @@ class Session:
         """
         from ehrqa_cli.ehr.schema import has_graphs
 
-        if (self.db is None and "database" not in self.__dict__) or self.only_notes:
+        if self._no_database or self.only_notes:
             return None
         if not has_graphs(self.database.schema()):
             return None
@@ -165,11 +169,24 @@ class Session:
         return reader_of(self.database)
 
     @cached_property
+    def films(self) -> Films:
+        """What looks at image files of no study. Raises ImageError where nothing can, UsageError
+        for a wrong vision model."""
+        from ehrqa_cli.vqa.film import films_of
+
+        return films_of(self.__dict__.get("graphs"), self.vision)
+
+    @cached_property
     def note_router(self) -> NoteRouter:
         """What tells a question about notes by its words. Raises ModelError."""
         from ehrqa_cli.engine.note_route import NoteRouter
 
         return NoteRouter.load()
+
+    @property
+    def _no_database(self) -> bool:
+        """Was a database neither named nor given? Then films alone can be asked about."""
+        return self.db is None and "database" not in self.__dict__
 
     @property
     def only_notes(self) -> bool:
@@ -322,7 +339,7 @@ class Session:
     def warm(self) -> None:
         """Open everything now instead of at the first question."""
         _ = self.notes
-        if self.only_notes:
+        if self.only_notes or self._no_database:
             return
         _ = (self.database, self.linker, self.model, self.thresholds, self.second, self.as_of)
         if self.mode is Mode.CAREFUL:

@@ -53,6 +53,12 @@ class Execution:
         """How often a scene graph was there already."""
         return sum(step.answers.cached for step in self.steps)
 
+    @property
+    def probability(self) -> float | None:
+        """Of the least certain answer about an image that was asked for; None without any."""
+        told = [step.answers.probability for step in self.steps]
+        return min((p for p in told if p is not None), default=None)
+
     def explain(self) -> dict[str, Any]:
         """The plan as plain values: each step, images read, cache hits, batches."""
         return {

@@ -41,6 +41,12 @@ class Truth:
         return Truth(~self.maybe, ~self.yes, (1 - self.p).astype(np.float32))
 
     @property
+    def sure(self) -> npt.NDArray[np.float64]:
+        """The probability of what is said, yes or no."""
+        p = self.p.astype(np.float64)
+        return np.where(self.yes, p, 1 - p)
+
+    @property
     def unknown(self) -> Bools:
         """Where neither yes nor no can be said."""
         return np.logical_xor(self.yes, self.maybe)

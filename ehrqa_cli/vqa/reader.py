@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ehrqa_cli.contracts.images import (
     ANYWHERE,
     NO_STUDY,
@@ -94,14 +96,18 @@ class Vqa:
         if program.verify:
             found = evaluate.truth(program, self._matrix)
             yes, unknown = found.yes[rows], found.unknown[rows]
+            sure = found.sure[rows][~unknown]
             return replace(
                 whole,
+                probability=_rounded(float(sure.min())) if sure.size else None,
                 yes=[s for s, y in zip(there, yes.tolist(), strict=True) if y],
                 unknown=[s for s, u in zip(there, unknown.tolist(), strict=True) if u],
             )
         values: dict[int, list[str]] = {}
         undecided: set[int] = set()
+        sures = np.ones(len(there))
         for name, one in sorted(evaluate.names(program, self._matrix).items()):
+            sures = np.minimum(sures, one.sure[rows])
             for study, y, u in zip(
                 there, one.yes[rows].tolist(), one.unknown[rows].tolist(), strict=True
             ):
@@ -112,7 +118,9 @@ class Vqa:
         for study in undecided:
             values.pop(study, None)  # a part of a list would pass for the whole
         unsure = [s for s in there if s in undecided]
-        return replace(whole, values=values, unknown=unsure)
+        told = sures[[s not in undecided for s in there]]
+        probability = _rounded(float(told.min())) if told.size else None
+        return replace(whole, values=values, unknown=unsure, probability=probability)
 
     def detail(self, question: str, study_id: int) -> ImageAnswer:
         """One answer with its probability and the relations used; never raises NotAnswered."""
@@ -235,14 +243,13 @@ def _detail(program: Program, one: Matrix, study: int) -> ImageAnswer:
         found = evaluate.truth(program, one)
         if found.unknown[0]:
             return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
-        yes, p = bool(found.yes[0]), float(found.p[0])
-        sure = p if yes else 1 - p
-        return ImageAnswer(study, (int(yes),), _rounded(sure), relations)
+        sure = _rounded(float(found.sure[0]))
+        return ImageAnswer(study, (int(found.yes[0]),), sure, relations)
     truths = evaluate.names(program, one)
     if any(t.unknown[0] for t in truths.values()):
         return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
     names = tuple(sorted(name for name, t in truths.items() if t.yes[0]))
-    sures = [float(t.p[0]) if t.yes[0] else 1 - float(t.p[0]) for t in truths.values()]
+    sures = [float(t.sure[0]) for t in truths.values()]
     return ImageAnswer(study, names, _rounded(min(sures, default=1.0)), relations)
 
 
