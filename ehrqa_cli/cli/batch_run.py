@@ -86,7 +86,7 @@ class Run:
             target.rows != rows or digest != (target.digest.hexdigest() if rows else "")
         ):
             raise UsageError(
-                f"{target.path} is no answer to this file: its questions or their films have changed",
+                f"{target.path} is no answer to this file: its films or questions have changed",
                 "--restart begins anew; or name another OUT",
             )
         target.cut(place)

@@ -149,7 +149,8 @@ class ImageAnswers:
     studies that have any. ``unknown`` were read but cannot be decided, ``missing`` have no scene
     graph (``problems`` says why where it is known); all other studies asked about are 0 or empty.
     ``read`` images were read for this, in ``batches``; ``cached`` were there already.
-    ``probability`` is that of the least certain of all answers that are given, None for none.
+    ``probability`` is that of the least certain of all answers that are given; None where there
+    are none, or what people say of the images gives them (labels).
     """
 
     asked: Asked
@@ -206,6 +207,10 @@ class ImageTables(ImageReader, Protocol):
 
     def sets(self, question: str, within: Sequence[int] | None = None) -> ImageSets:
         """A question as SQL, for all studies or for some. Raises NotAnswered."""
+
+    def least(self, question: str, studies: Sequence[int], needed: str = "") -> float | None:
+        """The probability of the least certain answer about ``studies``; where a WITH clause
+        ``needed`` names them needed(study), no more than that. None of labels."""
 
     def warm(self, studies: Sequence[int]) -> None:
         """Read the graphs of studies that ``detail`` will be asked for."""

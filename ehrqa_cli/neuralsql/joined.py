@@ -66,7 +66,12 @@ class Joined(Spliced):
         if unknown and not sets.asked.verify:
             raise NotAnswered(undecided(unknown))
         self.sets[call.k] = sets
-        found = ImageAnswers(sets.asked, missing=missing, unknown=unknown)
+        found = ImageAnswers(
+            sets.asked,
+            missing=missing,
+            unknown=unknown,
+            probability=self.tables.least(call.question, asked.first, asked.sql),
+        )
         self.answers[call.k] = found
         self.steps[call.k] = Step(
             call.question,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 
 from ehrqa_cli.contracts.images import ANYWHERE, Relation
 from ehrqa_cli.ehr.cxr_vocabulary import OBJECTS
@@ -77,10 +78,15 @@ def _width(program: Program, matrix: Matrix) -> Truth:
     # Of a ratio so near to the limit the error of measuring it decides: nothing is said.
     known = known & (np.abs(values - program.limit) >= matrix.thresholds.margin)
     yes = wide & known
-    # A measured ratio is no probability: near the limit it is worth little, far from it much.
-    sure = 1 / (1 + np.exp(-np.abs(values - program.limit) * 40))
+    sure = certainty(np.abs(values - program.limit))
     p = np.where(wide, sure, 1 - sure).astype(np.float32)
     return Truth(yes, yes | ~known, p)
+
+
+def certainty(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What a ratio is worth at a ``distance`` from the limit. A measured ratio is no probability:
+    near the limit it is worth little, far from it much."""
+    return np.asarray(1 / (1 + np.exp(-distance * 40)))
 
 
 def _set(expr: Expr, leaf: Callable[[Leaf, Matrix], Named], matrix: Matrix) -> Named:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ehrqa_cli.contracts.images import (
     ANYWHERE,
@@ -60,6 +61,11 @@ class Vqa:
         """Names and hashes of the source of scene graphs."""
         return self.source.provenance()
 
+    @property
+    def labelled(self) -> bool:
+        """Do people say what the images show (labels), and no model?"""
+        return "scene_graphs" in self.provenance()
+
     def ask(self, question: str) -> Asked:
         """Read the words; ``reason`` is set when no image could give an answer."""
         try:
@@ -96,10 +102,9 @@ class Vqa:
         if program.verify:
             found = evaluate.truth(program, self._matrix)
             yes, unknown = found.yes[rows], found.unknown[rows]
-            sure = found.sure[rows][~unknown]
             return replace(
                 whole,
-                probability=_rounded(float(sure.min())) if sure.size else None,
+                probability=self._least(found.sure[rows][~unknown]),
                 yes=[s for s, y in zip(there, yes.tolist(), strict=True) if y],
                 unknown=[s for s, u in zip(there, unknown.tolist(), strict=True) if u],
             )
@@ -118,9 +123,11 @@ class Vqa:
         for study in undecided:
             values.pop(study, None)  # a part of a list would pass for the whole
         unsure = [s for s in there if s in undecided]
-        told = sures[[s not in undecided for s in there]]
-        probability = _rounded(float(told.min())) if told.size else None
-        return replace(whole, values=values, unknown=unsure, probability=probability)
+        told = sures[np.asarray([s not in undecided for s in there], dtype=np.bool_)]
+        return replace(whole, values=values, unknown=unsure, probability=self._least(told))
+
+    def _least(self, sures: npt.NDArray[np.float64]) -> float | None:
+        return None if self.labelled or not sures.size else _rounded(float(sures.min()))
 
     def detail(self, question: str, study_id: int) -> ImageAnswer:
         """One answer with its probability and the relations used; never raises NotAnswered."""

@@ -409,6 +409,37 @@ def test_ask_abstains_with_the_reason(cli, imaged, films, rote, monkeypatch):
     assert "study 504 does not look like a frontal chest X-ray: it is in colour" in found["text"]
 
 
+def test_an_answer_from_images_is_no_surer_than_they_are(
+    cli, imaged, films, rote, monkeypatch, tmp_path
+):
+    """By study, of one film and of a group, as `ehrqa vqa` says of the film alone."""
+    from ehrqa_cli.contracts.types import Query
+    from ehrqa_cli.engine.confidence import Thresholds
+
+    decided = Thresholds(limit=None, calibration=((-1.0, 0.998), (9.0, 0.998)))
+    chosen = tmp_path / "thresholds.json"
+    chosen.write_text(json.dumps(decided.as_dict()))
+    args = ("--db", imaged, "--images", films, "--vision", CARD, "--json", "--no-log")
+
+    def confidence(sql):
+        written = [Query(sql, None, scores={})]
+        monkeypatch.setattr(rote, "generate", lambda self, q, on_token=None: written)
+        found = json.loads(cli("ask", "what is there?", *args, "--thresholds", chosen).out)
+        assert found["status"] == "answered", found["text"]
+        return found["confidence"]
+
+    asked = "Is there a pleural effusion?"
+    alone = {
+        study: json.loads(cli("vqa", asked, "--study", study, *args[:-1]).out)["confidence"]
+        for study in (501, 502)
+    }
+    assert len(set(alone.values())) == 2 and max(alone.values()) < 0.998
+    for study, p in alone.items():
+        assert confidence(f"SELECT FUNC_VQA('{asked}', {study})") == p
+    assert confidence(QUERY) == min(alone.values())
+    assert confidence("SELECT COUNT(*) FROM patients") == 0.998
+
+
 def test_ask_reads_images(cli, imaged, films, rote, monkeypatch):
     from ehrqa_cli.contracts.types import Query
 

@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.images import Coverage, ImageSets, NotAnswered, Relation, SceneGraph
 from ehrqa_cli.contracts.plugins import Database, SceneGraphSource
 from ehrqa_cli.contracts.types import Limits, Row
 from ehrqa_cli.ehr.schema import has_graphs
+from ehrqa_cli.vqa.evaluate import certainty
 from ehrqa_cli.vqa.parse import parse
+from ehrqa_cli.vqa.program import HEART, MEDIASTINUM
 from ehrqa_cli.vqa.reader import Vqa
 from ehrqa_cli.vqa.tables.facts import Facts
+from ehrqa_cli.vqa.tables.least import least_sql
 from ehrqa_cli.vqa.tables.sets import RELATIONS, SEEN, STUDIES, Writer
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
@@ -171,6 +176,22 @@ class TableVqa(Vqa):
             raise NotAnswered(asked.reason)
         made = Writer(self._facts, self.thresholds, within).sets(parse(question))
         return ImageSets(asked, made.found, made.unknown)
+
+    def least(self, question: str, studies: Sequence[int], needed: str = "") -> float | None:
+        """The probability of the least certain answer about ``studies``; where a WITH clause
+        ``needed`` names them needed(study), no more than that. None of labels."""
+        if self.labelled:
+            return None
+        if not needed:
+            return self.answer(question, studies).probability
+        program = parse(question)
+        among = "SELECT study FROM needed"
+        sql = least_sql(program, self.known, self.thresholds, among)
+        found = self.source.rows(f"{needed} {sql}")[0][0] if sql else None
+        if found is None:
+            return 1.0
+        p = _real(found)
+        return float(certainty(np.asarray(p))) if program.ask in (HEART, MEDIASTINUM) else p
 
     def warm(self, studies: Sequence[int]) -> None:
         """Read the graphs of studies that will be asked for one by one."""
