@@ -86,13 +86,14 @@ def _batch(
     flags: dict[str, Any],
 ) -> int:
     from ehrqa_cli.cli.batch_rows import Target
-    from ehrqa_cli.cli.batch_run import Run, settings_of
+    from ehrqa_cli.cli.batch_run import Run, settings_of, vision_of
     from ehrqa_cli.engine.many import ask_chunks, chunk_of
 
     source, path = paths
     session = stack.enter_context(options.session())
     session.reopen = options.session
-    target = Target(path, flags["to_csv"], settings_of(options, session, flags["to_csv"]))
+    settings = settings_of(options, session, flags["to_csv"])
+    target = Target(path, flags["to_csv"], settings, vision_of(options))
     stack.callback(target.close)
     target.own()
     run = Run(items, target)

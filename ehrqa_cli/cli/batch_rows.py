@@ -147,10 +147,11 @@ def key_of(question: Question) -> bytes:
     return hashlib.sha256(json.dumps(told).encode()).digest()[:16]
 
 
-def told_of(digest: Any, item: Item) -> None:
-    """Add a question, and the state of its film, to the hash of those that have been answered."""
+def told_of(digest: Any, item: Item, vision: str | None = None) -> None:
+    """Add a question, and the state of its film and what looks at it, to the hash of those that
+    have been answered."""
     question = repr(item.question) if item.question else str(item.error)
-    question += repr(item.films) if item.films else ""
+    question += f"{item.films} {vision}" if item.films else ""
     digest.update(f"{item.id!r}\n{item.text}\n{question}\n".encode("utf-8", "backslashreplace"))
 
 
@@ -181,12 +182,16 @@ def _last_mark(marks: BinaryIO, size: int) -> list[Any]:
 class Target:
     """OUT: a file that can be gone on with, or a stream. Every fault is an EhrqaError."""
 
-    def __init__(self, path: Path, as_csv: bool, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, path: Path, as_csv: bool, settings: dict[str, Any], vision: str | None = None
+    ) -> None:
+        """``vision`` names what looks at films; it counts where a question names one."""
         self.path = path
         self.as_csv = as_csv
         self.rows = 0
         self.digest = hashlib.sha256()
         self._settings = settings
+        self._vision = vision
         self._regular = path != STREAM and (path.is_file() or not path.exists())
         self._part = path.with_name(path.name + ".part")
         self.held = False
@@ -281,10 +286,14 @@ class Target:
         self._put(raw)
         self.rows += 1
         self.held = self.held or again
-        told_of(self.digest, item)
+        self.note(item)
         if not self.held:
             self._mark()
         return place
+
+    def note(self, item: Item) -> None:
+        """Count a question among those that OUT answers."""
+        told_of(self.digest, item, self._vision)
 
     def _put(self, raw: bytes) -> None:
         with self._told("write"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ehrqa_cli.cli import interrupt, output
 from ehrqa_cli.cli.batch_reading import Item
-from ehrqa_cli.cli.batch_rows import Row, Seen, Target, key_of, read_row, row_text, told_of
+from ehrqa_cli.cli.batch_rows import Row, Seen, Target, key_of, read_row, row_text
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 
@@ -101,7 +101,7 @@ class Run:
                 f"line {item.number} have other ids",
                 other,
             )
-        told_of(self.target.digest, item)
+        self.target.note(item)
         self.target.rows += 1
         self.tally.kept += 1
         self.tally.add(row.status)
@@ -209,13 +209,13 @@ def settings_of(options: BatchOptions, session: Session, as_csv: bool) -> dict[s
         "thresholds": _hash(thresholds) if thresholds else None,
         "notes": sources.get("notes"),
         "images": sources.get("images"),
-        "vision": _vision(options),
+        "vision": vision_of(options) if options.films else None,
         "reader": options.reader,
         "format": "csv" if as_csv else "jsonl",
     }
 
 
-def _vision(options: BatchOptions) -> str | None:
+def vision_of(options: BatchOptions) -> str | None:
     """What looks at films: the hash of its card; None without one. A wrong one is an error only
     where it is known to be needed."""
     from ehrqa_cli import config

@@ -235,6 +235,27 @@ def test_a_run_is_gone_on_with_only_where_its_films_are_the_same(cli, films, tmp
     assert out.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.parametrize(("written", "code"), [(1, 0), (2, 2)])
+def test_another_model_counts_where_a_later_row_names_a_film(
+    cli, ehr, rote, films, tmp_path, monkeypatch, written, code
+):
+    rows = ({"id": 1, "question": COUNT}, asked("films/with.png"), asked("films/without.png"))
+    source, out = write(tmp_path / "in.jsonl", *rows), tmp_path / "out.jsonl"
+    take = Run.take
+
+    def broken_off(self, answer):
+        take(self, answer)
+        if self.target.rows == written:
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("EHRQA_VISION", str(CARD))
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "take", broken_off)
+        assert cli("batch", source, out, "--db", ehr).code == 130
+    monkeypatch.setenv("EHRQA_VISION", str(CARD.with_name("classifier.json")))
+    assert cli("batch", source, out, "--db", ehr).code == code
+
+
 def test_labels_are_by_study(cli, films, tmp_path):
     labels = tmp_path / "labels"
     labels.mkdir()
