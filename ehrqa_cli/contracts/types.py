@@ -41,7 +41,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """One question as the user gave it. ``as_of`` binds ``current_time``."""
+    """One question as the user gave it. ``as_of`` binds ``current_time``; with ``images``, the path
+    of one file, that film alone answers it."""
 
     text: str
     id: str | None = None

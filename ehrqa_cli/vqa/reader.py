@@ -127,7 +127,7 @@ class Vqa:
         return replace(whole, values=values, unknown=unsure, probability=self._least(told))
 
     def _least(self, sures: npt.NDArray[np.float64]) -> float | None:
-        return None if self.labelled or not sures.size else _rounded(float(sures.min()))
+        return None if self.labelled or not sures.size else rounded(float(sures.min()))
 
     def detail(self, question: str, study_id: int) -> ImageAnswer:
         """One answer with its probability and the relations used; never raises NotAnswered."""
@@ -250,14 +250,14 @@ def _detail(program: Program, one: Matrix, study: int) -> ImageAnswer:
         found = evaluate.truth(program, one)
         if found.unknown[0]:
             return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
-        sure = _rounded(float(found.sure[0]))
+        sure = rounded(float(found.sure[0]))
         return ImageAnswer(study, (int(found.yes[0]),), sure, relations)
     truths = evaluate.names(program, one)
     if any(t.unknown[0] for t in truths.values()):
         return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
     names = tuple(sorted(name for name, t in truths.items() if t.yes[0]))
     sures = [float(t.sure[0]) for t in truths.values()]
-    return ImageAnswer(study, names, _rounded(min(sures, default=1.0)), relations)
+    return ImageAnswer(study, names, rounded(min(sures, default=1.0)), relations)
 
 
 def _used(program: Program, one: Matrix) -> tuple[RelationUsed, ...]:
@@ -271,8 +271,9 @@ def _used(program: Program, one: Matrix) -> tuple[RelationUsed, ...]:
             found.append((one.is_above(k, 0), probability, place, name))
     found.sort(key=lambda f: (-f[0], -f[1], f[2], f[3]))
     kept = [f for f in found if f[0]] or found[:3]
-    return tuple(RelationUsed(place, name, _rounded(p)) for _, p, place, name in kept[:_MOST_USED])
+    return tuple(RelationUsed(place, name, rounded(p)) for _, p, place, name in kept[:_MOST_USED])
 
 
-def _rounded(p: float) -> float:
+def rounded(p: float) -> float:
+    """A probability as it is told: four places, within 0 and 1."""
     return round(min(1.0, max(0.0, p)), 4)

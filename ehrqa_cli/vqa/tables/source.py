@@ -23,7 +23,7 @@ from ehrqa_cli.ehr.schema import has_graphs
 from ehrqa_cli.vqa.evaluate import certainty
 from ehrqa_cli.vqa.parse import parse
 from ehrqa_cli.vqa.program import HEART, MEDIASTINUM
-from ehrqa_cli.vqa.reader import Vqa
+from ehrqa_cli.vqa.reader import Vqa, rounded
 from ehrqa_cli.vqa.tables.facts import Facts
 from ehrqa_cli.vqa.tables.least import least_sql
 from ehrqa_cli.vqa.tables.sets import RELATIONS, SEEN, STUDIES, Writer
@@ -191,7 +191,8 @@ class TableVqa(Vqa):
         if found is None:
             return 1.0
         p = _real(found)
-        return float(certainty(np.asarray(p))) if program.ask in (HEART, MEDIASTINUM) else p
+        wide = program.ask in (HEART, MEDIASTINUM)
+        return rounded(float(certainty(np.asarray(p))) if wide else p)
 
     def warm(self, studies: Sequence[int]) -> None:
         """Read the graphs of studies that will be asked for one by one."""
