@@ -126,7 +126,7 @@ class Thresholds:
             raise UsageError(
                 f"cannot read thresholds {path}: {error.strerror}", "check the path"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise UsageError(
                 f"{path} is not a thresholds file", "make it again with `ehrqa eval`, or delete it"
             ) from None

@@ -202,7 +202,7 @@ class ReasonModel:
             scale = float(raw["scale"])
         except OSError as error:
             raise ModelError(f"cannot read {path.name}: {error.strerror}", hint) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise ModelError(f"{path.name} is no model of reasons", hint) from None
         if any(len(row) != len(classes) for row in weights.values()):
             raise ModelError(f"{path.name} is no model of reasons", hint)
