@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import COMPARISONS, CUTS, FINISH, HAVING, TIME_FILTERS
 
 # What a measure is called, and the words of a form that give it (a trailing * is any ending).
 # "How many days" is a length, "in total" no sum, "patient number" no count.
@@ -120,7 +120,18 @@ _NEGATIVES = frozenset(
         "high",
         "low",
     }
-    | {"atmost", "atleast", "under", "over", "shorter", "longer", "minus", "less", "greater"}
+    | {
+        *COMPARISONS,
+        "atmost",
+        "atleast",
+        "under",
+        "over",
+        "shorter",
+        "longer",
+        "minus",
+        "less",
+        "greater",
+    }
 )
 
 

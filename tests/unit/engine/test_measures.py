@@ -67,6 +67,7 @@ def test_one_is_missing(question: str, form: str, word: str) -> None:
         ("not more than 3 stays", "count icustay by patients atmost 3"),
         ("how many patients never got <drug>#1", "count_patients person without ( rx #1 )"),
         ("in how many admissions", "count_visits rx #1"),
+        ("still not seen", "exists finding #1 still_absent of ( study #2 ) than previous"),
         ("how many patients a month on average", "avg_count per_month dx #1"),
     ],
 )
