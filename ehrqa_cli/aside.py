@@ -32,6 +32,11 @@ def settle(seconds: float) -> bool:
     return bool(left) and not wait(left, max(seconds, 0.0)).not_done
 
 
+def running() -> bool:
+    """Is a call that was left still running?"""
+    return bool(_left)
+
+
 class Aside:
     """Runs calls one after the other on a thread of its own, which is made at the first."""
 
