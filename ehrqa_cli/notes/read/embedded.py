@@ -18,7 +18,7 @@ from ehrqa_cli.notes.read import decline, injection, options
 from ehrqa_cli.notes.read.compose import compose
 from ehrqa_cli.notes.read.evidence import Evidence, weigh
 from ehrqa_cli.notes.read.meaning import Meaning
-from ehrqa_cli.notes.read.question import Asked, ask
+from ehrqa_cli.notes.read.question import ask
 from ehrqa_cli.notes.read.weights import Weights, load, score
 
 if TYPE_CHECKING:
@@ -136,7 +136,3 @@ def span(line: Line, value: float) -> NoteSpan:
     end = min(line.end, line.start + LONGEST)
     return NoteSpan(line.note_id, line.start, end, line.text[: end - line.start], round(value, 4))
 
-
-def asked_of(question: str) -> Asked:
-    """How the reader takes ``question``, for those who want to see it."""
-    return ask(question)
