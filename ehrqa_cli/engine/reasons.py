@@ -111,7 +111,7 @@ class Told:
 TELL: Mapping[str, Told] = {
     "not_in_database": Told(
         "not_in_database",
-        "I find nothing in this database that answers it. It has diagnoses, procedures, drugs, lab "
+        "I find no way to answer this from the database. It has diagnoses, procedures, drugs, lab "
         "tests, vital signs, fluids, stays and costs, under their own names.",
     ),
     "ambiguous": Told(

@@ -29,8 +29,8 @@ LIKELIER = 0.5  # what is likelier wrong than right is not said
 MOST_CITED = 10
 _BEHIND = 6.0  # a line whose score is so far behind the best is not cited
 _NOTHING = "the notes hold no line that bears on the question"
-_UNSAID = "the notes do not say it, as far as their best lines tell"
-_NO_OPTION = "no option is borne out by the notes"
+_UNSAID = "I cannot tell it from the notes; the nearest lines are cited"
+_NO_OPTION = "I find no option borne out by the notes"
 
 
 class EmbeddedReader(NoteReader):
