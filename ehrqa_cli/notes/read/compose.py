@@ -17,7 +17,7 @@ _LISTS = frozenset(
     | {"procedures", "past medical history", "past surgical history", "discharge diagnosis"}
 )
 _DANGLING = re.compile(
-    r"\b(?:because of|due to|for|from|given|secondary to) (?:it|this|that|these|them|which|those)\b",
+    r"\b(?:because of|due to|for|from|secondary to) (?:it|this|that|these|them|which|those)\b",
     re.I,
 )
 _LIST = re.compile(
