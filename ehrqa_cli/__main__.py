@@ -26,7 +26,14 @@ def main() -> int:
             return output.finish(f"ehrqa {__version__}\n")
     from ehrqa_cli.cli.main import run
 
-    return run(argv)
+    code = run(argv)
+    aside = sys.modules.get("ehrqa_cli.aside")
+    if aside is not None and aside.running():
+        # A query that was left goes on; what its engine would say of that at the end is no error.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

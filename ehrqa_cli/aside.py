@@ -11,15 +11,30 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Made = TypeVar("Made")
 Calls = SimpleQueue["Callable[[], None] | None"]
 _LOOK = 0.05  # seconds between two looks at whether to go on waiting
 
 
+_left: set[Future[Any]] = set()  # what is still running though nobody waits for it
+
+
 class Left(Exception):
     """The call was left to itself; it may still be running."""
+
+
+def settle(seconds: float) -> bool:
+    """Wait until all calls that were left are over, ``seconds`` at most; were there any, and are
+    they over? They share this process's memory."""
+    left = set(_left)
+    return bool(left) and not wait(left, max(seconds, 0.0)).not_done
+
+
+def running() -> bool:
+    """Is a call that was left still running?"""
+    return bool(_left)
 
 
 class Aside:
@@ -49,7 +64,9 @@ class Aside:
                 if leave():
                     raise Left
         except BaseException:
+            _left.add(future)
             future.add_done_callback(lambda _: late())
+            future.add_done_callback(_left.discard)
             self.close()
             raise
         return future.result()

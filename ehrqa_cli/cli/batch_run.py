@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ehrqa_cli.cli import interrupt, output
 from ehrqa_cli.cli.batch_reading import Item
-from ehrqa_cli.cli.batch_rows import Row, Seen, Target, key_of, read_row, row_text
+from ehrqa_cli.cli.batch_rows import Row, Target, read_row, row_text
+from ehrqa_cli.cli.batch_seen import Seen, key_of
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 

@@ -70,7 +70,11 @@ class Rewritten(Database):
         written = known[1] if known and known[0] == limits.now else self._rewrite(sql, limits)
         left = max(limits.seconds - (time.monotonic() - started), 0.001)
         length = max(limits.length, len(written))
-        return self.backend.execute(written, replace(limits, seconds=left, length=length))
+        try:
+            return self.backend.execute(written, replace(limits, seconds=left, length=length))
+        except LimitExceeded as error:  # it speaks of the time that was left
+            told = error.message.replace(f"{left:g} s", f"{limits.seconds:g} s")
+            raise LimitExceeded(told, error.hint) from error
 
     def rewritten(self, sql: str) -> str:
         """The statement as the backend takes it, as it was last run. Raises Refused, LimitExceeded

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from ehrqa_cli.aside import Aside, Left
+from ehrqa_cli.aside import Aside, Left, settle
 from ehrqa_cli.contracts.errors import (
     Cancelled,
     DatabaseError,
@@ -106,6 +106,7 @@ class SqliteDatabase(Database):
     def open_any(cls, path: Path) -> SqliteDatabase:
         """Open ``path`` for reading, whatever its tables (a benchmark's databases are no EHRs).
         Raises DatabaseError."""
+        settle(1.0)
         try:
             connection = _connect(path)
             try:
@@ -154,7 +155,12 @@ class SqliteDatabase(Database):
             self._begin(bound.sql, limits)
             started = time.monotonic()
             try:
-                columns, rows = self._run(bound, limits)
+                try:
+                    columns, rows = self._run(bound, limits)
+                except MemoryError:
+                    if not settle(self._deadline - time.monotonic()):
+                        raise
+                    columns, rows = self._run(bound, limits)
             except (*_ERRORS, Left, KeyboardInterrupt) as error:
                 raise self._explain(error, limits) from error
             finally:

@@ -31,6 +31,9 @@ KINDS = (
     "no_form",
     "out_of_scope",
     "images",
+    "images_words",
+    "images_missing",
+    "images_general",
     "not_recorded",
     "no_notes",
     "not_in_notes",
@@ -56,6 +59,15 @@ _MUST_USE = frozenset(
 _SHOWN = 6  # of the items that a name fits
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
+# Kinds of VqaReason that are no "cannot tell".
+_OF_IMAGES = {
+    "general": "images_general",
+    "not_understood": "images_words",
+    "ambiguous": "images_words",
+    "no_image": "images_missing",
+    "unreadable": "images_missing",
+    "unknown_study": "images_missing",
+}
 GOAL = "penalty=10"  # where none is named
 # The third opinion is too slow to be asked all the questions that thresholds are chosen on. These
 # are the logarithms of how much likelier it agrees, or differs, when the answer is wrong than when
@@ -126,7 +138,7 @@ class Thresholds:
             raise UsageError(
                 f"cannot read thresholds {path}: {error.strerror}", "check the path"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise UsageError(
                 f"{path} is not a thresholds file", "make it again with `ehrqa eval`, or delete it"
             ) from None
@@ -316,8 +328,8 @@ def of_added(word: str | None) -> Reason | None:
 
 
 def of_images(reason: VqaReason) -> Reason:
-    """The reader of images declines: it cannot see this, or has no image of a study."""
-    return Reason("images", reason.sentence)
+    """The reader of images declines: it cannot see this, was not understood, or has no image."""
+    return Reason(_OF_IMAGES.get(reason.kind, "images"), reason.sentence)
 
 
 def of_namesakes(mention: str, fitting: Sequence[str], noun: str, turned: bool = False) -> Reason:

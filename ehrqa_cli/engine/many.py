@@ -22,7 +22,8 @@ from ehrqa_cli.engine.draft import Draft, Step
 from ehrqa_cli.engine.query_path import link, take_written, write
 from ehrqa_cli.engine.session import Session
 
-CHUNK = 64  # questions taken together, and by one worker at a time
+CHUNK = 64  # questions that one worker is given at a time
+TOGETHER = 24  # of them are written together: the first of them waits for the last to be written
 # Fewer are answered sooner here than by processes that must first open everything themselves.
 ENOUGH = 2 * CHUNK
 # Steps that cost little and lead to what is written together; what follows may take a minute.
@@ -88,15 +89,16 @@ def _chunks(questions: Iterator[Question], size: int) -> Iterator[list[Question]
 
 
 def ask_chunk(questions: list[Question], session: Session, warn: OnWarning) -> Iterator[Answer]:
-    """The answers to a few questions, which are written together; each is given as soon as it is
-    made. Raises Cancelled."""
-    begun = [_begun(question, session, warn) for question in questions]
-    found = deque(_guarded(d, _to_writing) for d in begun)
-    waiting = [d for d in found if isinstance(d, Draft) and _writes(d)]
-    if len(waiting) > 1 and _writes_together(session):
-        _write_together(waiting, session)
-    while found:
-        yield _guarded(_guarded(found.popleft(), _to_end), end)
+    """The answers to a few questions; each is given as soon as it is made. Raises Cancelled."""
+    for first in range(0, len(questions), TOGETHER):
+        some = questions[first : first + TOGETHER]
+        begun = [_begun(question, session, warn) for question in some]
+        found = deque(_guarded(d, _to_writing) for d in begun)
+        waiting = [d for d in found if isinstance(d, Draft) and _writes(d)]
+        if len(waiting) > 1 and _writes_together(session):
+            _write_together(waiting, session)
+        while found:
+            yield _guarded(_guarded(found.popleft(), _to_end), end)
 
 
 def _begun(question: Question, session: Session, warn: OnWarning) -> Draft | Answer:

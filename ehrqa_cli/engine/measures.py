@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import COMPARISONS, CUTS, FINISH, HAVING, TIME_FILTERS
 
 # What a measure is called, and the words of a form that give it (a trailing * is any ending).
 # "How many days" is a length, "in total" no sum, "patient number" no count.
@@ -101,6 +101,14 @@ _UNSAID = re.compile(
     r"(?=<(?:year|ym|ymd|md|mon)>))",
     re.IGNORECASE,
 )
+# What was cultured, which a form on organisms or tests by themselves does not say.
+_SPECIMEN = re.compile(
+    r"\b(blood|urine|sputum|stools?|wounds?|swabs?|tissue|csf|bile|bone|catheter\s+tip|"
+    r"(?:spinal|pleural|peritoneal|ascitic|joint|cerebrospinal)\s+fluid|"
+    r"bronch\w+\s+(?:lavage|washings?))\b(?!\s+(?:pressure|sugar|glucose|count|test))",
+    re.IGNORECASE,
+)
+_GROWN, _TAKEN = frozenset({"organism", "mtest"}), frozenset({"specimen", "of_specimen"})
 _NOT = re.compile(
     r"\b(not|never|without|neither|nor|except|excluding|no(?!\.|\s+(?:more|less|fewer|later|"
     r"earlier)\b))\b|n['’]t\b",
@@ -120,7 +128,18 @@ _NEGATIVES = frozenset(
         "high",
         "low",
     }
-    | {"atmost", "atleast", "under", "over", "shorter", "longer", "minus", "less", "greater"}
+    | {
+        *COMPARISONS,
+        "atmost",
+        "atleast",
+        "under",
+        "over",
+        "shorter",
+        "longer",
+        "minus",
+        "less",
+        "greater",
+    }
 )
 
 
@@ -145,6 +164,8 @@ def _lost(question: str, words: Sequence[str]) -> str | None:
         return found.group(1)
     if (found := _RELATIVE.search(question)) and not known & {*TIME_FILTERS, "current", "visit"}:
         return found.group()
+    if known & _GROWN and not known & _TAKEN and (found := _SPECIMEN.search(question)):
+        return found.group(1)
     if found := _UNSAID.search(question):
         return found.group().strip()
     if (found := _NOT.search(_ASIDE.sub(" ", question))) and not known & _NEGATIVES:

@@ -214,6 +214,6 @@ def _read(path: Path) -> dict[str, Any]:
         numbers = {"scale": float(raw["scale"]), "bias": float(raw["bias"])}
     except OSError as error:
         raise ModelError(f"cannot read {path.name}: {error.strerror}", _HINT) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         raise ModelError(f"{path} holds no weights of the note router", _HINT) from None
     return {"words": words, "meaning": meaning, **numbers}

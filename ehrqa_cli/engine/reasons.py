@@ -34,6 +34,7 @@ PUBLIC_KINDS = (
     "prediction",
     "changes_data",
     "no_data",
+    "not_seen",
     "not_sure",
 )
 # What each check means to a person, unless the question itself tells more.
@@ -41,7 +42,10 @@ _OF_SIGNAL = {
     "unknown_patient": "unknown_patient",
     "unlinked_value": "unknown_value",
     "out_of_scope": "not_in_database",
-    "images": "not_in_database",
+    "images": "not_seen",
+    "images_words": "not_sure",
+    "images_missing": "no_data",
+    "images_general": "outside_knowledge",
     "not_recorded": "not_in_database",
     "no_notes": "not_in_database",
     "not_in_notes": "not_in_notes",
@@ -107,8 +111,8 @@ class Told:
 TELL: Mapping[str, Told] = {
     "not_in_database": Told(
         "not_in_database",
-        "The database does not record this. It has diagnoses, procedures, drugs, lab tests, "
-        "vital signs, fluids, stays and costs.",
+        "I find no way to answer this from the database. It has diagnoses, procedures, drugs, lab "
+        "tests, vital signs, fluids, stays and costs, under their own names.",
     ),
     "ambiguous": Told(
         "ambiguous", "It is not clear who or what is meant. Name the patient by id, and the item."
@@ -202,7 +206,7 @@ class ReasonModel:
             scale = float(raw["scale"])
         except OSError as error:
             raise ModelError(f"cannot read {path.name}: {error.strerror}", hint) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise ModelError(f"{path.name} is no model of reasons", hint) from None
         if any(len(row) != len(classes) for row in weights.values()):
             raise ModelError(f"{path.name} is no model of reasons", hint)

@@ -118,7 +118,8 @@ class Session:
 
         try:
             return SecondOpinion.load(modelstore.models_root())
-        except ModelError:
+        except ModelError as error:
+            self.warnings.append(f"there is no second opinion: {error}")
             return None  # active_thresholds are then those for doing without
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select
+from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select, print_form
 
 # The filter that leaves a group's key only one value.
 _FIXES = {
@@ -23,6 +23,8 @@ def flaw(form: Form) -> str | None:
     if isinstance(form, Combine):
         if form.left == form.right:
             return "it compares a thing with itself"
+        if _lopsided(form):
+            return "it compares men and women, and not under the same conditions"
         return flaw(form.left) or flaw(form.right)
     if not isinstance(form, Select):
         return None
@@ -33,6 +35,16 @@ def flaw(form: Form) -> str | None:
     if any(len(set(item.args)) < len(item.args) for item in form.event.filters):
         return "it names a thing twice"
     return None
+
+
+def _lopsided(form: Combine) -> bool:
+    """Men on one side and women on the other, who are not counted alike."""
+    left, right = (print_form(side).split() for side in (form.left, form.right))
+    sides = {sex: side for side in (left, right) for sex in ("male", "female") if sex in side}
+    if len(sides) < 2 or sides["male"] is sides["female"]:
+        return False
+    plain = [[word for word in side if word not in sides] for side in (left, right)]
+    return plain[0] != plain[1]
 
 
 def _itself(event: Event, item: Filter) -> bool:

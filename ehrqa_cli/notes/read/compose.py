@@ -12,6 +12,14 @@ from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.question import Asked, Kind
 
 _ITEMS = ("item", "medication")
+_LISTS = frozenset(
+    {"allergies", "medications", "discharge medications", "medications on admission"}
+    | {"procedures", "past medical history", "past surgical history", "discharge diagnosis"}
+)
+_DANGLING = re.compile(
+    r"\b(?:because of|due to|for|from|secondary to) (?:it|this|that|these|them|which|those)\b",
+    re.I,
+)
 _LIST = re.compile(
     r"\b(?:list|all (?:of )?(?:the|his|her|their)|what (?:are|were|other))\b"
     r"|\b(?:what|which) (?:\w+ )?(?!does\b)\w{3,}s\b",
@@ -37,10 +45,20 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
         worked = calculate.work_out(asked, texts, [places(asked, text) for text in texts])
         if worked is not None:
             return worked[0], tuple(lines[n] for n in worked[1])
-    if best.kind in _ITEMS and _LIST.search(asked.text):
+    found = [best]
+    if _LIST.search(asked.text):
         found = _items(best, lines)
-        return "; ".join(map(quoted, found)), tuple(found)
-    return quoted(best), (best,)
+    elif asked.kind is Kind.REASON and _DANGLING.search(best.text):
+        found = [x for x in lines if x.note_id == best.note_id and x.number == best.number - 1]
+        found.append(best)  # "stopped because of it": what, stands before
+    return _joined(found), tuple(found)
+
+
+def _joined(lines: list[Line]) -> str:
+    """The lines one after the other, with a semicolon behind one that does not end."""
+    texts = [quoted(line) for line in lines]
+    ended = [text if text.endswith((".", "!", "?", ";")) else f"{text};" for text in texts[:-1]]
+    return " ".join([*ended, *texts[-1:]])
 
 
 def quoted(line: Line) -> str:
@@ -51,13 +69,20 @@ def quoted(line: Line) -> str:
 
 
 def _items(best: Line, lines: list[Line]) -> list[Line]:
-    """The list that ``best`` is an item of, as far as its lines are known: one of several would be
-    taken for all."""
-    known = {x.number: x for x in lines if x.note_id == best.note_id and x.section == best.section}
+    """The list that ``best`` is an item of, or the section that is a list as a whole, as far as
+    their lines are known: one of several would be taken for all."""
+    known = {
+        x.number: x
+        for x in lines
+        if (x.note_id, x.section) == (best.note_id, best.section)
+        and (x.kind in _ITEMS or x.section in _LISTS)
+    }
+    if best.number not in known:
+        return [best]
     first = last = best.number
-    while known.get(first - 1, best).kind in _ITEMS and first - 1 in known:
+    while first - 1 in known:
         first -= 1
-    while known.get(last + 1, best).kind in _ITEMS and last + 1 in known:
+    while last + 1 in known:
         last += 1
     return [known[number] for number in range(first, last + 1)]
 
@@ -82,4 +107,4 @@ def _comparison(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
         if len(chosen) == _COMPARED:
             break
     chosen.sort(key=lambda line: line.note_id)
-    return "; ".join(map(quoted, chosen)), tuple(chosen)
+    return _joined(chosen), tuple(chosen)

@@ -18,7 +18,7 @@ from ehrqa_cli.notes.read import decline, injection, options
 from ehrqa_cli.notes.read.compose import compose
 from ehrqa_cli.notes.read.evidence import Evidence, weigh
 from ehrqa_cli.notes.read.meaning import Meaning
-from ehrqa_cli.notes.read.question import Asked, ask
+from ehrqa_cli.notes.read.question import ask
 from ehrqa_cli.notes.read.weights import Weights, load, score
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ LIKELIER = 0.5  # what is likelier wrong than right is not said
 MOST_CITED = 10
 _BEHIND = 6.0  # a line whose score is so far behind the best is not cited
 _NOTHING = "the notes hold no line that bears on the question"
-_UNSAID = "the notes do not say it, as far as their best lines tell"
-_NO_OPTION = "no option is borne out by the notes"
+_UNSAID = "I cannot tell it from the notes; the nearest lines are cited"
+_NO_OPTION = "I find no option borne out by the notes"
 
 
 class EmbeddedReader(NoteReader):
@@ -136,7 +136,3 @@ def span(line: Line, value: float) -> NoteSpan:
     end = min(line.end, line.start + LONGEST)
     return NoteSpan(line.note_id, line.start, end, line.text[: end - line.start], round(value, 4))
 
-
-def asked_of(question: str) -> Asked:
-    """How the reader takes ``question``, for those who want to see it."""
-    return ask(question)

@@ -16,7 +16,7 @@ from ehrqa_cli.notes.read.weights import Weights, load, score
 
 _REASONS = {
     Said.UNMENTIONED: "the notes do not mention “{}”",
-    Said.NEAR: "no line was found that says whether it is so (“{}”); the nearest are cited",
+    Said.NEAR: "I cannot tell from the notes whether it is so (“{}”); the nearest lines are cited",
     Said.UNCLEAR: "the notes name “{}”, but do not say plainly whether it is so of this patient",
 }
 _WORDS = {Said.YES: "Yes", Said.NO: "No"}

@@ -50,7 +50,7 @@ def _load(path: Path) -> Weights:
         thresholds = {name: float(found["thresholds"][name]) for name in ("null", "null_choice")}
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}", _HINT) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} does not hold the weights of a note reader", _HINT) from error
     sha256 = hashlib.sha256(data).hexdigest()
     return Weights(**dict(zip(_PARTS, parts, strict=True)), thresholds=thresholds, sha256=sha256)

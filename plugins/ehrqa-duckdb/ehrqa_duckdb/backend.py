@@ -43,6 +43,7 @@ class DuckDbDatabase(Database):
         self._lock = threading.Lock()
         self._cancelled = False
         self._timed_out = False
+        self._given_up = 0.0  # when a query was asked to end, by time.monotonic()
         self._fingerprint: str | None = None
         self._meta: dict[str, str] = dict(source.meta)
 

@@ -62,7 +62,8 @@ class Guard:
     ) -> None:
         """Raise Refused unless ``sql`` is one SELECT that only reads the EHR's tables.
 
-        Raises LimitExceeded at ``deadline`` (of time.monotonic), DatabaseError for what DuckDB cannot parse, and its own errors.
+        Raises LimitExceeded at ``deadline`` (of time.monotonic), DatabaseError for what DuckDB
+        cannot parse, and its own errors.
         """
         if "\x00" in sql:
             raise Refused("the query contains a NUL character", "remove it")

@@ -185,6 +185,12 @@ def test_single_calls_end_in_time(demo: SqliteDatabase, sql: str) -> None:
     assert demo.execute("SELECT count(*) FROM patients").rows == ((25,),), "it can be asked again"
 
 
+def test_a_query_that_was_left_takes_no_memory_from_the_next(demo: SqliteDatabase) -> None:
+    with pytest.raises(LimitExceeded):
+        demo.execute(SINGLE_CALLS[-1], Limits(seconds=0.01))
+    assert demo.execute("SELECT count(*) FROM labevents", Limits(seconds=20)).rows
+
+
 def test_a_single_call_can_be_cancelled(demo: SqliteDatabase) -> None:
     timer = threading.Timer(0.2, demo.cancel)
     timer.start()

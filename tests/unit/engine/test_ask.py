@@ -128,8 +128,8 @@ def test_what_there_is_no_column_for_is_not_recorded() -> None:
 
 def test_one_of_several_values_left_out_is_a_half_of_the_question() -> None:
     links = (
-        Link(0, 1, ("marital",), "single"),
-        Link(2, 3, ("marital",), "married"),
+        Link(0, 1, ("admtype",), "urgent"),
+        Link(2, 3, ("admtype",), "elective"),
         Link(4, 5, ("dx",), "sepsis", "alias", 0.85),
     )
     assert confidence.of_unused_links(links, {1, 3}) is not None

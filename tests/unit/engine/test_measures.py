@@ -33,6 +33,7 @@ from ehrqa_cli.engine.measures import left_out
         ("patients never in the icu", "count_patients icustay", "never"),
         ("how many patients got <drug>#1", "count rx #1", "patients"),
         ("in how many admissions was <drug>#1 given", "count rx #1", "admissions"),
+        ("did <pat>#1 have <organism>#2 in the blood", "exists organism #2 patient #1", "blood"),
     ],
 )
 def test_one_is_missing(question: str, form: str, word: str) -> None:
@@ -67,6 +68,9 @@ def test_one_is_missing(question: str, form: str, word: str) -> None:
         ("not more than 3 stays", "count icustay by patients atmost 3"),
         ("how many patients never got <drug>#1", "count_patients person without ( rx #1 )"),
         ("in how many admissions", "count_visits rx #1"),
+        ("<organism>#1 in the <specimen>#2 of 7", "exists organism #1 of_specimen #2 patient #3"),
+        ("sodium in the blood", "value lab #1 patient #2"),
+        ("still not seen", "exists finding #1 still_absent of ( study #2 ) than previous"),
         ("how many patients a month on average", "avg_count per_month dx #1"),
     ],
 )

@@ -20,6 +20,7 @@ from ehrqa_cli.logical_form import flaw, parse
         "count_patients icustay without ( icustay )",
         "count_patients rx #1 with ( rx #1 )",
         "count discharge to #1 or #1",
+        "( count_patients person male ) greater ( count_patients transfer #1 female )",
     ],
 )
 def test_idle(text: str) -> None:
@@ -35,6 +36,7 @@ def test_idle(text: str) -> None:
         "count rx #1 or #2 by name",
         "avg lab #1 patient #2 by visits",
         "avg_age admission by gender",
+        "( count_patients transfer #1 male ) greater ( count_patients transfer #1 female )",
         "abstain",
         "count_patients rx #1 with ( rx #2 )",
         "count_patients dx #1 after ( dx #1 )",

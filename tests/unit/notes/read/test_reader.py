@@ -24,6 +24,7 @@ Discharge Medications:
 1. Oxycodone 5 mg PO q6h prn
 2. Pantoprazole 40 mg PO BID
 Discharge Disposition: Home with his wife.
+Allergies: Latex (rash). Codeine (nausea).
 """
 
 
@@ -67,6 +68,8 @@ def test_of_a_list_that_is_asked_for_no_item_is_left_out(desk: NoteDesk) -> None
     whole = desk.answer("What were his discharge medications: oxycodone and what else?", 7)
     assert whole.text == "Oxycodone 5 mg PO q6h prn; Pantoprazole 40 mg PO BID"
     assert len(whole.spans) >= 2
+    drugs = desk.answer("What are his allergies?", 7)
+    assert drugs.text is None or ("Latex" in drugs.text and "Codeine" in drugs.text)
     one = desk.answer("What dose of pantoprazole was he discharged on?", 7)
     assert one.text == "Pantoprazole 40 mg PO BID"
 

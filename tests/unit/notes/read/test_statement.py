@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from numpy import zeros
 
+from ehrqa_cli.contracts.notes import FoundLine
 from ehrqa_cli.notes.find import terms
 from ehrqa_cli.notes.lines import split
+from ehrqa_cli.notes.read.compose import compose
+from ehrqa_cli.notes.read.evidence import Evidence
+from ehrqa_cli.notes.read.question import ask
 from ehrqa_cli.notes.read.statement import Said, judge
 from ehrqa_cli.notes.read.topic import topic, without_patient
 from ehrqa_cli.notes.read.verdict import yes_or_no
@@ -167,3 +172,14 @@ def test_a_kind_proves_the_whole_and_not_the_other_way_round() -> None:
 
 def test_every_line_of_the_list_has_a_strict_name() -> None:
     assert all(concept.strict for concept in terms.concepts())
+
+
+def test_a_reason_that_points_back_is_quoted_with_what_it_points_to() -> None:
+    lines = [
+        FoundLine(line, 1.0 - line.number / 10)
+        for line in split("He had hypokalemia. Lasix was stopped because of it.", "n-1")
+    ]
+    asked = ask("Why was lasix stopped?")
+    best = Evidence(asked, (lines[1], lines[0]), ({}, {}), (1.0, 0.5), zeros((1, 2)), 0.0, 0.0)
+    said, used = compose(best)
+    assert said == "He had hypokalemia. Lasix was stopped because of it." and len(used) == 2

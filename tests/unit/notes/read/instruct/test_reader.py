@@ -60,7 +60,7 @@ def test_what_is_not_borne_out_is_withdrawn(make: Make) -> None:
 def test_the_model_may_decline(make: Make) -> None:
     desk, _ = make(script)
     answer = desk.answer("What was the tacrolimus level?", 7)
-    assert answer.text is None and "do not say it" in answer.reason
+    assert answer.text is None and "cannot tell" in answer.reason
     options = {"A": "1.2", "B": "8.4", "C": "40"}
     declined = desk.answer("What was the tacrolimus level?", 7, options)
     assert (declined.text, declined.choice) == (None, None)
