@@ -135,4 +135,3 @@ def span(line: Line, value: float) -> NoteSpan:
     """A line as a citation, cut at LONGEST characters."""
     end = min(line.end, line.start + LONGEST)
     return NoteSpan(line.note_id, line.start, end, line.text[: end - line.start], round(value, 4))
-
