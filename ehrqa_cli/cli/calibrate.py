@@ -13,7 +13,7 @@ from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.confidence import Thresholds
+    from ehrqa_cli.engine.risk import Thresholds
     from ehrqa_cli.evaluate.asked import Asked
 
 FEWEST = 50
@@ -77,8 +77,8 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
 
 def _choose(items: Sequence[Asked], db: Path, goal: str, model: str) -> Thresholds:
     from ehrqa_cli.engine import open_session
-    from ehrqa_cli.engine.confidence import Thresholds
     from ehrqa_cli.engine.parts import shipped_thresholds
+    from ehrqa_cli.engine.risk import Thresholds
     from ehrqa_cli.evaluate.asked import ask_all
     from ehrqa_cli.evaluate.thresholds import Goal, choose_known, hashes
 

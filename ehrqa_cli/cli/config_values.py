@@ -46,7 +46,7 @@ def _pair(resolved: Resolved) -> str:
 
 def _goal_of_thresholds(resolved: Resolved) -> Iterator[Problem]:
     """A goal that the thresholds which go with it have no limit for."""
-    from ehrqa_cli.engine.confidence import Thresholds, goal_key
+    from ehrqa_cli.engine.risk import Thresholds, goal_key
 
     settings = resolved.settings
     if settings.goal is None or settings.thresholds is None:
@@ -135,13 +135,13 @@ def _time(text: str, _settings: Settings) -> None:
 
 
 def _goal(text: str, _settings: Settings) -> None:
-    from ehrqa_cli.engine.confidence import goal_key
+    from ehrqa_cli.engine.risk import goal_key
 
     goal_key(text)
 
 
 def _thresholds(path: Path, _settings: Settings) -> None:
-    from ehrqa_cli.engine.confidence import Thresholds
+    from ehrqa_cli.engine.risk import Thresholds
 
     Thresholds.load(path)
 

@@ -162,8 +162,8 @@ def _regimes(flags: dict[str, Any]) -> list[Regime]:
 
 
 def _plan(flags: dict[str, Any]) -> Plan:
-    from ehrqa_cli.engine.confidence import Thresholds
     from ehrqa_cli.engine.parts import shipped_thresholds
+    from ehrqa_cli.engine.risk import Thresholds
     from ehrqa_cli.evaluate.abstention.study import TABLES, Plan
 
     tables = _list(flags["tables"]) or list(TABLES)

@@ -15,8 +15,8 @@ from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine import Session
-    from ehrqa_cli.engine.confidence import Thresholds
     from ehrqa_cli.engine.parts import Mode
+    from ehrqa_cli.engine.risk import Thresholds
     from ehrqa_cli.evaluate.fewshot import Example, QueryWriter
     from ehrqa_cli.evaluate.systems import Chosen
 

@@ -352,7 +352,7 @@ def _parts(flags: dict[str, Any]) -> dict[str, Any]:
     """All of the options but the database."""
     from ehrqa_cli import config
     from ehrqa_cli.engine import Mode
-    from ehrqa_cli.engine.confidence import Thresholds, goal_key
+    from ehrqa_cli.engine.risk import Thresholds, goal_key
     from ehrqa_cli.engine.times import check_time
 
     resolved = config.resolve()

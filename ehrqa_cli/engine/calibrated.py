@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ehrqa_cli import config
 from ehrqa_cli.contracts.errors import UsageError
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 
 
 def path_for(db: Path) -> Path:

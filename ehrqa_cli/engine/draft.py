@@ -18,9 +18,8 @@ from ehrqa_cli.contracts.types import (
     Result,
     Status,
 )
-from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.choices import chosen
-from ehrqa_cli.engine.confidence import Reason, Thresholds
+from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.film_path import film_answer, film_provenance
 from ehrqa_cli.engine.lexicon import Unused
 from ehrqa_cli.engine.mixed import Mixed, MixedAnswer
@@ -28,6 +27,7 @@ from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.note_route import Decision, scope_by_words
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.reasons import Told
+from ehrqa_cli.engine.risk import Thresholds, probability
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import value_of
@@ -195,7 +195,7 @@ def _sure(draft: Draft) -> float | None:
     """
     if draft.one is not None and draft.session.graphs is not None:
         return draft.session.graphs.detail(draft.one.text, draft.one.study).probability
-    written = confidence.probability(draft.scores, draft.thresholds)
+    written = probability(draft.scores, draft.thresholds)
     seen = draft.done.probability if draft.done is not None else None
     return written if written is None or seen is None else min(written, seen)
 

@@ -9,6 +9,7 @@ from ehrqa_cli.contracts.types import PatientScope, Scope
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.note_route import Decision, choose, says_note
+from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.whose import Patient, whose
 
@@ -57,7 +58,7 @@ def instead(draft: Draft, reason: Reason) -> Scope | None:
         return None
     if first.scope is Scope.NOTE:
         return Scope.TABLE if reason.kind in ("not_in_notes", "unsure_notes") else None
-    sure = confidence.probability(draft.scores, draft.thresholds)
+    sure = probability(draft.scores, draft.thresholds)
     risk = None if sure is None else 1.0 - sure
     return Scope.NOTE if _decide(draft, reason.kind, risk).scope is Scope.NOTE else None
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.plugins import NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Scope
-from ehrqa_cli.engine.confidence import Thresholds, goal_key
 from ehrqa_cli.engine.parts import Mode
+from ehrqa_cli.engine.risk import Thresholds, goal_key
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.times import check_time
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ehrqa_cli.contracts.types import LinkedQuestion
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 
 THRESHOLDS_FILE = "text2sql/thresholds.json"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Question, Scope
-from ehrqa_cli.engine.confidence import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.parts import Linker, Mode, Second, shipped_model, shipped_thresholds
+from ehrqa_cli.engine.risk import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.times import check_time
 
 if TYPE_CHECKING:

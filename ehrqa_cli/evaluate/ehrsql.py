@@ -14,7 +14,7 @@ from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine import Mode, Session, open_session
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.engine.sources import sources_of
 from ehrqa_cli.evaluate.execution import SCORING, Judge, official_text, open_judge
 from ehrqa_cli.evaluate.fewshot import QueryWriter

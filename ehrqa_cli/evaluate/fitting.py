@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.engine.confidence import Thresholds, probability
+from ehrqa_cli.engine.risk import Thresholds, probability
 
 if TYPE_CHECKING:
     import numpy as np

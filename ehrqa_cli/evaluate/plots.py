@@ -11,7 +11,7 @@ from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds, probability, risk
+from ehrqa_cli.engine.risk import Thresholds, probability, risk
 from ehrqa_cli.evaluate.calibration import Curve, brier, reliability, risk_coverage
 from ehrqa_cli.evaluate.records import Record
 

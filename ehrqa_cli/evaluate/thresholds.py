@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds, goal_key, risk
+from ehrqa_cli.engine.risk import Thresholds, goal_key, risk
 from ehrqa_cli.evaluate.fitting import FOLDS, brier, fit_logistic, isotonic
 from ehrqa_cli.evaluate.records import Record
 
@@ -208,7 +208,7 @@ def _with_limits(
 
 
 def write(thresholds: Thresholds, path: Path) -> None:
-    """Write the file that engine.confidence.Thresholds.load reads."""
+    """Write the file that engine.risk.Thresholds.load reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(thresholds.as_dict(), indent=1) + "\n", encoding="utf-8")
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from ehrqa_cli.engine import Mode
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.ehrsql import EhrSqlRun
 from ehrqa_cli.text2sql.local import LocalModel
 

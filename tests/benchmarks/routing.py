@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ehrqa_cli.contracts.types import Question, Scope, Status
-from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.ask import advance, ask, begin, end
 from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import Mode, shipped_model
 from ehrqa_cli.engine.query_path import compile_form
+from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.whose import whose
 from ehrqa_cli.text2sql.local import LocalModel
@@ -149,7 +149,7 @@ class Engine:
         """How the path by logical form ends: its reason and risk if it declines."""
         session = session or self.tables
         answer = ask(Question(text, patient_id=patient), session)
-        sure = confidence.probability(answer.scores, session.active_thresholds)
+        sure = probability(answer.scores, session.active_thresholds)
         risk = None if sure is None else round(1.0 - sure, 4)
         declined = answer.reason_kind if answer.status is Status.ABSTAINED else None
         return {"scope": answer.scope.value, "declined": declined, "risk": risk}

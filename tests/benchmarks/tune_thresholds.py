@@ -37,8 +37,9 @@ from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Limits, Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
-from ehrqa_cli.engine.confidence import Thresholds, of_result
+from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.parts import shipped_model
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.asked import Asked, ask_all, swap_ids
 from ehrqa_cli.evaluate.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score

@@ -414,7 +414,7 @@ def test_an_answer_from_images_is_no_surer_than_they_are(
 ):
     """By study, of one film and of a group, as `ehrqa vqa` says of the film alone."""
     from ehrqa_cli.contracts.types import Query
-    from ehrqa_cli.engine.confidence import Thresholds
+    from ehrqa_cli.engine.risk import Thresholds
 
     decided = Thresholds(limit=None, calibration=((-1.0, 0.998), (9.0, 0.998)))
     chosen = tmp_path / "thresholds.json"

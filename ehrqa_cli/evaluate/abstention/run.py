@@ -19,8 +19,9 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.confidence import KINDS, Thresholds
+from ehrqa_cli.engine.confidence import KINDS
 from ehrqa_cli.engine.parts import shipped_model
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.abstention.written import read_written
 from ehrqa_cli.evaluate.execution import Judge, open_judge
 from ehrqa_cli.evaluate.files import code_hash, hash_file

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds, risk
+from ehrqa_cli.engine.risk import Thresholds, risk
 from ehrqa_cli.evaluate.abstention.ngrams import NO_FILTER, Patterns, Ratios, filtered
 from ehrqa_cli.evaluate.metrics import Outcome, Scores, score
 from ehrqa_cli.evaluate.records import Record

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ehrqa_cli.engine.confidence import Thresholds, probability
+from ehrqa_cli.engine.risk import Thresholds, probability
 from ehrqa_cli.evaluate.abstention.ngrams import (
     ORIGINAL_RATIOS,
     SPLIT_RATIOS,

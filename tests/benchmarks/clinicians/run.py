@@ -23,8 +23,8 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.ask import ask
-from ehrqa_cli.engine.confidence import Thresholds
 from ehrqa_cli.engine.opening import open_session
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.engine.session import Session
 
 OWN = Path(__file__).with_name("questions.jsonl")

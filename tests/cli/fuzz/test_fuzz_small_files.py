@@ -10,9 +10,9 @@ import pytest
 
 from ehrqa_cli import modelstore
 from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.engine.confidence import Thresholds
 from ehrqa_cli.engine.note_route import NoteRouter
 from ehrqa_cli.engine.reasons import ReasonModel
+from ehrqa_cli.engine.risk import Thresholds
 
 from .odd import INPUTS, harmed
 

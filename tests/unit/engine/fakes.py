@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Query, Result
 from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 from ehrqa_cli.text2sql.third import Opinion as Said
 

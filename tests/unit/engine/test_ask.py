@@ -17,7 +17,7 @@ from ehrqa_cli.contracts.errors import (
 )
 from ehrqa_cli.contracts.types import Link, PatientScope, Question, Scope, Status
 from ehrqa_cli.engine import ask, confidence
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.store import answer_record
 
 from .fakes import AS_OF, MemoryDatabase, Scripted, form, session, sql

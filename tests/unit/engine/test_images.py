@@ -9,7 +9,7 @@ import pytest
 from ehrqa_cli.cli.options import read_graphs
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question, Status
 from ehrqa_cli.engine import Session, ask
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 
 
 class Writes:

@@ -11,7 +11,7 @@ import pytest
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Link, Question, Result, Status
 from ehrqa_cli.engine import Mode, Session, ask, calibrated, confidence, open_session
-from ehrqa_cli.engine.confidence import Thresholds, goal_key
+from ehrqa_cli.engine.risk import Thresholds, goal_key
 
 from .fakes import Opinion, ThirdSays, form, session
 

@@ -9,7 +9,7 @@ import pytest
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Result
 from ehrqa_cli.engine import confidence, evidence, lexicon, text
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds, probability, risk
 from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS
 
@@ -43,7 +43,7 @@ def test_the_lexicon_speaks_of_grammar_words_only() -> None:
 
 def test_risk_ignores_what_is_missing_or_not_finite() -> None:
     measured = Thresholds(weights={"a": 2.0, "b": 1.0}, intercept=0.5)
-    assert confidence.risk({"a": 1.0, "b": float("nan"), "c": 9.0}, measured) == 2.5
+    assert risk({"a": 1.0, "b": float("nan"), "c": 9.0}, measured) == 2.5
 
 
 def test_single_limits() -> None:
@@ -56,7 +56,7 @@ def test_single_limits() -> None:
 @pytest.mark.parametrize(("risk", "p"), [(-9, 0.9), (0, 0.9), (1, 0.7), (2, 0.5), (99, 0.5)])
 def test_probability_interpolates(risk: float, p: float) -> None:
     measured = Thresholds(weights={"r": 1.0}, calibration=((0.0, 0.9), (2.0, 0.5)))
-    assert confidence.probability({"r": risk}, measured) == pytest.approx(p)
+    assert probability({"r": risk}, measured) == pytest.approx(p)
 
 
 def test_thresholds_survive_their_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.abstention import signals, split
 from ehrqa_cli.evaluate.abstention.ngrams import NO_FILTER, Patterns, filtered, ngrams, words
 from ehrqa_cli.evaluate.abstention.signals import Method, Signal, measure, parts

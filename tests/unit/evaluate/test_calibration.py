@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.confidence import Thresholds
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.calibration import (
     auroc,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
-from ehrqa_cli.engine.confidence import Thresholds, probability
+from ehrqa_cli.engine.risk import Thresholds, probability
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import (
