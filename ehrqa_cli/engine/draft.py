@@ -98,9 +98,10 @@ class Draft:
         self.note, self.evidence = None, ()
 
     def settle(self, reason: Reason) -> None:
-        """Decline for ``reason``, or as the first reader did where there were two."""
+        """Decline for ``reason``, or as the first reader did where there were two; what the notes
+        say of themselves goes before what the tables lack."""
         first = self.declined
-        if first is None:
+        if first is None or reason.kind in ("not_in_notes", "unsure_notes"):
             self.reason = reason
         else:
             self.reason, self.route, self.note = first.reason, first.route, first.note

@@ -79,6 +79,7 @@ def _decide(draft: Draft, declined: str | None = None, risk: float | None = None
         table_risk=risk,
         forced=session.scope,
         coded=_coded(draft),
+        yes_no=here and known and _asks_yes_or_no(draft),
     )
     if draft.decision.scope is Scope.NOTE:
         draft.route = _to_notes(patient, draft.decision.reason)
@@ -143,12 +144,16 @@ def add_notes(draft: Draft) -> Reason | None:
 
 def _yes_or_no(draft: Draft) -> bool | None:
     """What the tables said to a yes/no question; None for another."""
-    from ehrqa_cli.notes.read.topic import topic
-
     rows = draft.result.rows if draft.result is not None else ()
-    if len(rows) != 1 or rows[0] not in ((0,), (1,)) or not topic(draft.question.text).yes_no:
+    if len(rows) != 1 or rows[0] not in ((0,), (1,)) or not _asks_yes_or_no(draft):
         return None
     return bool(rows[0][0])
+
+
+def _asks_yes_or_no(draft: Draft) -> bool:
+    from ehrqa_cli.notes.read.topic import topic
+
+    return topic(draft.question.text).yes_no
 
 
 def tell_note(draft: Draft) -> Reason | None:

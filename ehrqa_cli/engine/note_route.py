@@ -81,6 +81,7 @@ def choose(
     table_risk: float | None = None,
     forced: Scope | None = None,
     coded: bool = False,
+    yes_no: bool = False,
 ) -> Decision:
     """The reader for a question whose `NoteRouter.note_score` is ``score``.
 
@@ -88,7 +89,8 @@ def choose(
     none). ``table_reason`` is the kind of Reason with which the path by logical form declined, None
     before it was asked; ``table_risk`` its risk (0 to 1, the probability of being wrong), if known.
     ``forced`` is a scope that was given; ``coded``: the question names a diagnosis, a drug or a lab
-    that the tables have, which settle it if they can.
+    that the tables have, which settle it if they can; ``yes_no``: it wants yes or no, which the
+    notes give only with a line that bears it out, so that they may always be tried.
     """
     if forced is not None:
         return Decision(forced, False, "the scope was given")
@@ -103,12 +105,13 @@ def choose(
             )
         if score >= NOTE:
             return Decision(Scope.NOTE, score < _SURE, "it is worded as a question about the notes")
-        return Decision(Scope.TABLE, score >= MIDDLING, "it is worded as one about the tables")
+        other = yes_no or score >= MIDDLING
+        return Decision(Scope.TABLE, other, "it is worded as one about the tables")
     if coded and score >= NOTE:
         return Decision(
             Scope.NOTE, False, "the tables do not settle it, and it is worded as for notes"
         )
-    least = MIDDLING
+    least = 0.0 if yes_no else MIDDLING
     if table_risk is not None and table_reason in _LEFT_OUT:
         least += (NOTE - MIDDLING) * (1.0 - table_risk)  # a query all but believed is for tables
     if table_reason in _MAY_BE_IN_NOTES and score >= least:

@@ -172,6 +172,14 @@ def test_where_both_decline_the_first_says_why() -> None:
     assert answer.text == "I don't know. The notes do not say it." and not answer.suggestions
 
 
+def test_where_the_notes_decline_after_the_tables_they_say_why() -> None:
+    opened = with_notes(UNSAID, NOTHING, score=0.001)
+    answer = ask(Question("is patient 7 allergic to latex?"), opened)
+    assert answer.reason_kind == "not_in_notes" and answer.reason_public == "not_in_notes"
+    assert answer.text == "I don't know. The notes do not say it." and not answer.suggestions
+    assert answer.evidence[0]["excerpt"] == SPAN.excerpt
+
+
 def test_a_given_scope_goes_before_the_words() -> None:
     question = Question("last sodium of patient 7?")
     table = with_notes(SAID, LAST, score=0.999, scope=Scope.TABLE)
