@@ -116,6 +116,7 @@ def test_a_line_addressed_to_the_reader_says_nothing() -> None:
     [
         ("[ ] cough [x] wheeze [ ] fever", "any cough?"),
         ("Mild asthma (never intubated for it).", "Does she have asthma?"),
+        ("She had an echo, and a stress test was not done.", "Did she have an echo?"),
         ("A fellow patient on the bay had influenza.", "Did she have influenza?"),
         ("Her daughter came. She was told that she has diabetes.", "Does she have diabetes?"),
         ("Call us if there is any vomiting.", "Has she been vomiting?"),
