@@ -56,7 +56,6 @@ _LETTERED = re.compile(
 _RARE = 0.9  # how much a word tells (`question.telling`) that is taken for one of medicine
 _FRAGMENT = 8  # words of a question that is no sentence and asks whether something is so
 _FLIPS = re.compile(r"\b(?:(?<!or )not|never|no|without|free of|un(?:able|aware))\b", re.I)
-_EITHER = re.compile(r"\bor\b", re.I)
 _NUMBERS = re.compile(
     r"\b(?:more|less|higher|lower|greater|fewer|above|below|over|under|at least|at most"
     r"|exceed\w*)\b",
@@ -94,7 +93,6 @@ class Topic:
     yes_no: bool
     flipped: bool
     compares: bool
-    either: bool
     core: tuple[Group, ...]
     scope: tuple[Group, ...]
 
@@ -112,7 +110,6 @@ def topic(question: str) -> Topic:
         yes_no=_yes_no(told, inside),
         flipped=_FLIPS.search(told) is not None,
         compares=_NUMBERS.search(told) is not None,
-        either=_EITHER.search(told) is not None,
         core=core,
         scope=scope,
     )
