@@ -141,9 +141,7 @@ class _DeskFacts:
     def lines(self, patient_id: int) -> list[Line]:
         from ehrqa_cli.notes.read import injection
 
-        lines = self.desk.finder.store.lines(patient_id)
-        out = injection.addressed(lines)
-        return [line for line in lines if (line.note_id, line.number) not in out]
+        return injection.without_addressed(self.desk.finder.store.lines(patient_id))
 
     def note(self, note_id: str) -> Note | None:
         return self.desk.finder.store.note(note_id)

@@ -145,5 +145,10 @@ def _plain_words() -> frozenset[str]:
 
 @cache
 def _stop_file() -> tuple[str, ...]:
-    lines = _STOP_FILE.read_text(encoding="utf-8").splitlines()
+    return word_list(_STOP_FILE)
+
+
+def word_list(path: Path) -> tuple[str, ...]:
+    """The words of a file whose lines are words, or remarks behind "#"."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     return tuple(word for line in lines if not line.startswith("#") for word in line.split())

@@ -6,7 +6,7 @@ The list is data, in ``terms.txt``, whose head says how a line is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -112,8 +112,7 @@ def deniers(names: Iterable[str]) -> frozenset[str]:
 @cache
 def _asked() -> dict[str, str]:
     """What an abbreviation of several things means when somebody asks whether a patient has it."""
-    lines = _FILE.read_text(encoding="utf-8").splitlines()
-    pairs = (line.partition(" = ") for line in lines if " = " in line and line[0] != "#")
+    pairs = (line.partition(" = ") for line in _lines() if " = " in line)
     return {short: long for left, _, long in pairs for short in left.split(" | ")}
 
 
@@ -134,11 +133,9 @@ def _ambiguous(name: str) -> bool:
     return len(strictly) > 1 or (not strictly and len(_by_name().get(_key(name), ())) > 1)
 
 
-def _strictly(name: str) -> list[Concept]:
+def _strictly(name: str) -> tuple[Concept, ...]:
     """The concepts of which ``name`` is a strict name."""
-    key = _key(name)
-    found = _by_name().get(key, ())
-    return [each for each in found if key in map(_key, _strict(each))]
+    return _by_strict_name().get(_key(name), ())
 
 
 def _strict(concept: Concept) -> tuple[str, ...]:
@@ -167,9 +164,18 @@ def _key(phrase: str) -> str:
 
 @cache
 def _by_name() -> dict[str, tuple[Concept, ...]]:
+    return _indexed(lambda concept: concept.same)
+
+
+@cache
+def _by_strict_name() -> dict[str, tuple[Concept, ...]]:
+    return _indexed(_strict)
+
+
+def _indexed(names: Callable[[Concept], tuple[str, ...]]) -> dict[str, tuple[Concept, ...]]:
     found: dict[str, tuple[Concept, ...]] = {}
     for concept in concepts():
-        for name in dict.fromkeys(map(_key, concept.same)):
+        for name in dict.fromkeys(map(_key, names(concept))):
             found[name] = (*found.get(name, ()), concept)
     return found
 
@@ -177,10 +183,13 @@ def _by_name() -> dict[str, tuple[Concept, ...]]:
 @cache
 def concepts() -> tuple[Concept, ...]:
     """All lines of the list."""
+    return tuple(_read(line) for line in _lines() if " = " not in line)
+
+
+@cache
+def _lines() -> tuple[str, ...]:
     lines = _FILE.read_text(encoding="utf-8").splitlines()
-    return tuple(
-        _read(line) for line in lines if line and line[0] not in "#[" and " = " not in line
-    )
+    return tuple(line for line in lines if line and line[0] not in "#[")
 
 
 def _read(line: str) -> Concept:

@@ -116,6 +116,12 @@ def is_addressed(text: str) -> bool:
     return _EARNEST.search(text) is None or _STRONG.search(text) is not None
 
 
+def without_addressed(lines: Sequence[Line]) -> list[Line]:
+    """``lines`` without those that are `addressed` to whoever answers questions."""
+    out = addressed(lines)
+    return [line for line in lines if (line.note_id, line.number) not in out]
+
+
 def addressed(lines: Sequence[Line]) -> frozenset[tuple[str, int]]:
     """The lines, as (note_id, number), that are addressed to whoever answers questions.
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ehrqa_cli.notes.find.lexical import Group, groups
+from ehrqa_cli.notes.find.lexical import Group, groups, word_list
 from ehrqa_cli.notes.find.wordpieces import token_ids
 
 _FRAME_FILE = Path(__file__).with_name("frame_words.txt")
@@ -198,5 +198,4 @@ def _rarity(word: str) -> float:
 @cache
 def frame_words() -> frozenset[str]:
     """The words of frame_words.txt."""
-    lines = _FRAME_FILE.read_text(encoding="utf-8").splitlines()
-    return frozenset(w for line in lines if not line.startswith("#") for w in line.split())
+    return frozenset(word_list(_FRAME_FILE))

@@ -104,7 +104,8 @@ def mentions(wanted: Wanted, lines: Sequence[Line]) -> list[Mention]:
         within = all(n in thing.inside or n in thing.above for thing in scope)
         told = []
         for spans in together:
-            stance = stance_in(wanted, line, heads[n], spans, earlier)
+            words = sorted(w for span in spans for w in _words_at(things, n, span))
+            stance = stance_in(wanted, line, heads[n], words, earlier)
             if stance is Stance.NEGATED and not _all_in(spans, [t.strictly for t in things], n):
                 stance = Stance.UNSURE  # a kind is denied, which does not deny the thing
             if stance is Stance.STATED and not within:
@@ -120,26 +121,37 @@ def mentions(wanted: Wanted, lines: Sequence[Line]) -> list[Mention]:
 class _Thing:
     """Where lines name one thing that is asked about, by the number of the line: by names of it
     and of its kinds, by names of it alone, in the question's own words; in what stands above the
-    line; and by a word that denies it by itself ("afebrile")."""
+    line; and by a word that denies it by itself ("afebrile"). ``apart`` has the places of the words
+    where these stand apart: each is spoken of by itself ("kidneys: no stones")."""
 
     inside: dict[int, list[Span]]
     strictly: dict[int, list[Span]]
     own: dict[int, list[Span]]
     above: dict[int, list[Span]]
     denied: dict[int, list[Span]]
+    apart: dict[tuple[int, Span], list[Span]]
 
     @classmethod
     def of(cls, group: Group, texts: Places, heads: Places) -> _Thing:
         same, kinds = terms.proofs(group.phrase)
         inside, strictly = texts.of(same | kinds), texts.of(same)
-        for n, span in _apart(group.phrase, texts).items():
+        apart = {}
+        for n, spans in _apart(group.phrase, texts).items():
+            whole = spans[0][0], spans[-1][1]
+            if whole not in inside.get(n, []):
+                apart[n, whole] = spans
             for found in (inside, strictly):
-                found.setdefault(n, []).append(span)
+                found.setdefault(n, []).append(whole)
         own, denied = texts.of([group.phrase]), texts.of(terms.deniers(same))
-        return cls(inside, strictly, own, heads.of(same | kinds), denied)
+        return cls(inside, strictly, own, heads.of(same | kinds), denied, apart)
 
 
-def _apart(phrase: str, texts: Places) -> dict[int, Span]:
+def _words_at(things: Sequence[_Thing], n: int, span: Span) -> list[Span]:
+    """``span`` of line ``n``, or the words that it consists of where they stand apart."""
+    return next((t.apart[n, span] for t in things if (n, span) in t.apart), [span])
+
+
+def _apart(phrase: str, texts: Places) -> dict[int, list[Span]]:
     """Where the words of a phrase stand near one another otherwise: "allergy: penicillin"."""
     words = [w for w in phrase.split() if w not in stop_words()]
     if len(words) < 2:
@@ -149,7 +161,7 @@ def _apart(phrase: str, texts: Places) -> dict[int, Span]:
     for n in set.intersection(*(set(p) for p in places)):
         for spans in _together([p[n] for p in places], [False] * len(words))[:1]:
             if all(b[0] - a[1] <= _CLOSE for a, b in pairwise(spans)):
-                found[n] = (spans[0][0], spans[-1][1])
+                found[n] = spans
     return found
 
 

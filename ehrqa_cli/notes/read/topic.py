@@ -143,9 +143,9 @@ def _yes_no(text: str, inside: bool) -> bool:
 def _parts(text: str) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
     at = _SCOPE.search(text)
     core = _core(text[: at.start()]) if at else ()
-    if not core:
+    if at is None or not core:
         return _core(text), ()
-    return core, tuple(g for g in _core(text[at.start() :]) if g not in core) if at else ()
+    return core, tuple(group for group in _core(text[at.start() :]) if group not in core)
 
 
 def _core(text: str) -> tuple[Group, ...]:
@@ -173,5 +173,4 @@ def _tells(group: Group) -> bool:
 @cache
 def light_words() -> frozenset[str]:
     """The words of light_words.txt."""
-    lines = _LIGHT_FILE.read_text(encoding="utf-8").splitlines()
-    return frozenset(w for line in lines if not line.startswith("#") for w in line.split())
+    return frozenset(lexical.word_list(_LIGHT_FILE))

@@ -32,8 +32,7 @@ def yes_or_no(question: str, lines: Sequence[Line], weights: Weights | None = No
     if not lines:
         return NoteAnswer(None, reason="this patient has no notes", kind=Kind.YES_NO.value)
     if not injection.asks_about(question):
-        out = injection.addressed(lines)
-        lines = [line for line in lines if (line.note_id, line.number) not in out]
+        lines = injection.without_addressed(lines)
     found = judge(question, lines)
     spans = tuple(span(line, 0.0) for line in found.lines[:MOST_CITED])
     word = _WORDS.get(found.said)

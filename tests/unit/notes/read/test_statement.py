@@ -135,6 +135,20 @@ def test_what_is_not_said_of_the_patient_is_not_answered(text: str, question: st
 
 
 @pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        ("Kidneys: no stones.", "Does he have kidney stones?", Said.NO),
+        ("Allergies: not to penicillin.", "penicillin allergy?", Said.NO),
+        ("Heart: no failure.", "heart failure?", Said.NO),
+        ("Allergies: penicillin.", "penicillin allergy?", Said.YES),
+        ("A stone in the kidney.", "Does he have kidney stones?", Said.YES),
+    ],
+)
+def test_words_that_stand_apart_are_each_spoken_of(text: str, question: str, said: Said) -> None:
+    assert judge(question, split(f"HOSPITAL COURSE:\n{text}\n", "n-1")).said is said
+
+
+@pytest.mark.parametrize(
     ("question", "about"),
     [
         ("does patient 31004 have asthma?", "does have asthma?"),
