@@ -20,6 +20,7 @@ from ehrqa_cli.notes.read.speaking import Span, Wanted, stance_in
 from ehrqa_cli.notes.read.topic import topic
 
 _FIELD = re.compile(r"[^:]{1,30}:.{0,60}$")  # of a note's head: "Patient ID: 20113"
+_END = re.compile(r"[,;]|\.\s")
 _NEAREST = 3  # lines shown where none names all that is asked about
 _APART = 60  # characters between two things that are named together
 _CLOSE = 25  # and between the words of one thing
@@ -108,8 +109,8 @@ def mentions(wanted: Wanted, lines: Sequence[Line]) -> list[Mention]:
             stance = stance_in(wanted, line, heads[n], words, earlier)
             if stance is Stance.NEGATED and not _all_in(spans, [t.strictly for t in things], n):
                 stance = Stance.UNSURE  # a kind is denied, which does not deny the thing
-            if stance is Stance.STATED and not within:
-                stance = Stance.UNSURE  # it was so, but not said to be so then
+            if stance is Stance.STATED and (not within or _broken(line, words)):
+                stance = Stance.UNSURE  # not said to be so then, or of other things
             told.append(stance)
         stance, spans = _plainest(told), together[0]
         gap = max((b[0] - a[1] for a, b in pairwise(spans)), default=0)
@@ -144,6 +145,13 @@ class _Thing:
                 found.setdefault(n, []).append(whole)
         own, denied = texts.of([group.phrase]), texts.of(terms.deniers(same))
         return cls(inside, strictly, own, heads.of(same | kinds), denied, apart)
+
+
+def _broken(line: Line, words: Sequence[Span]) -> bool:
+    """Does a clause end between things ("kidneys normal, stones in the gallbladder")? Among
+    allergies it is a list that goes on."""
+    between = (line.text[a[1] : b[0]] for a, b in pairwise(words))
+    return line.section != "allergies" and any(_END.search(text) for text in between)
 
 
 def _words_at(things: Sequence[_Thing], n: int, span: Span) -> list[Span]:

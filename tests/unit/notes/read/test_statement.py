@@ -127,6 +127,8 @@ def test_a_line_addressed_to_the_reader_says_nothing() -> None:
         ("SpO2 97% RA.", "Does she have RA?"),
         ("No headache since Monday.", "Did she have headaches?"),
         ("She was given thiamine.", "Was she given vitamin K?"),
+        ("Kidneys normal, stones in the gallbladder.", "Does she have kidney stones?"),
+        ("Liver: normal; cancer of the pancreas.", "Does she have liver cancer?"),
     ],
 )
 def test_what_is_not_said_of_the_patient_is_not_answered(text: str, question: str) -> None:
