@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 
 # A test that imports onnxruntime by itself must not send events either (ehrqa_cli.onnx).
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -14,7 +14,7 @@ from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.risk import Thresholds
-    from ehrqa_cli.evaluate.asked import Asked
+    from ehrqa_cli.evaluate.asked import GoldQuestion
 
 FEWEST = 50
 
@@ -75,7 +75,7 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
     return 0
 
 
-def _choose(items: Sequence[Asked], db: Path, goal: str, model: str) -> Thresholds:
+def _choose(items: Sequence[GoldQuestion], db: Path, goal: str, model: str) -> Thresholds:
     from ehrqa_cli.engine import open_session
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.engine.risk import Thresholds
@@ -96,7 +96,7 @@ def _choose(items: Sequence[Asked], db: Path, goal: str, model: str) -> Threshol
     return choose_known(known, Goal.parse(goal), source=source, base=shipped_thresholds())
 
 
-def summary(chosen: Thresholds, items: Sequence[Asked], path: Path) -> list[str]:
+def summary(chosen: Thresholds, items: Sequence[GoldQuestion], path: Path) -> list[str]:
     """What was chosen, in lines for a person; figures are of held-out questions."""
     held = chosen.source["held_out"]
     answerable = sum(item.answerable for item in items)

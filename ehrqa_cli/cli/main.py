@@ -33,7 +33,7 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         # A whole name is of a module above this room, which may be loaded but not imported.
-        path = module if "." in module else f"ehrqa_cli.cli.{module}"
+        path = module if module.startswith("ehrqa_cli.") else f"ehrqa_cli.cli.{module}"
         command = getattr(import_module(path), attribute)
         assert isinstance(command, click.Command)
         return command

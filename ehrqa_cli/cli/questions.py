@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.asked import Asked
+    from ehrqa_cli.evaluate.asked import GoldQuestion
 
 _DIGITS = 18  # of a number of a patient or a study: what every database can hold
 _SHOWN = 60  # characters of a wrong value
@@ -104,7 +104,7 @@ def _images(data: Mapping[str, Any]) -> tuple[str, ...]:
     return ((one,) if one else ()) + tuple(more or ())
 
 
-def read_known(path: Path) -> list[Asked]:
+def read_known(path: Path) -> list[GoldQuestion]:
     """Questions whose answers are known, from JSON Lines or CSV (by the ending of its name).
 
     Raises UsageError naming the line that is wrong.
@@ -147,8 +147,8 @@ def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield number, row
 
 
-def _known(row: Mapping[str, Any]) -> Asked:
-    from ehrqa_cli.evaluate.asked import Asked
+def _known(row: Mapping[str, Any]) -> GoldQuestion:
+    from ehrqa_cli.evaluate.asked import GoldQuestion
 
     text = row.get("question")
     if not isinstance(text, str) or not text.strip():
@@ -165,7 +165,7 @@ def _known(row: Mapping[str, Any]) -> Asked:
             "neither a gold answer nor that there is none",
             "give gold_sql, answer, or answerable: false",
         )
-    return Asked(
+    return GoldQuestion(
         check_text(text),
         sql=None if declined else sql,
         rows=None if declined or sql else _rows(answer),

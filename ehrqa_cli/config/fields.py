@@ -56,7 +56,7 @@ class Settings:
         return self.log_file or state / "answers.db"
 
 
-class Kind(Enum):
+class SettingKind(Enum):
     """What a value is, in words for the user."""
 
     TEXT = "text in quotes"
@@ -73,7 +73,7 @@ class Field:
     """One setting: its name in `Settings`, its example in TOML, and whose table it stands in."""
 
     name: str
-    kind: Kind
+    kind: SettingKind
     example: str
     about: str
     table: Keys = ()
@@ -91,27 +91,49 @@ class Field:
     @property
     def variable(self) -> str | None:
         """Its environment variable; a table has none."""
-        return None if self.kind is Kind.KEYS else f"EHRQA_{self.name.upper()}"
+        return None if self.kind is SettingKind.KEYS else f"EHRQA_{self.name.upper()}"
 
 
 # In the order in which they are shown.
 FIELDS = (
-    Field("db", Kind.TARGET, '"/data/ehr.sqlite"', "the database of commands without --db"),
-    Field("schema", Kind.NAME, '"mimic_iv_raw"', "the mapping of a db of other tables"),
-    Field("images", Kind.PATH, '"/data/mimic-cxr"', "the folder of chest X-rays"),
-    Field("scene_graphs", Kind.PATH, '"/data/labels"', "labels to read in place of the X-rays"),
-    Field("model", Kind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
-    Field("models", Kind.PATH, '"/data/models"', "where pulled models are kept"),
-    Field("vision", Kind.NAME, '"vision"', "what reads X-rays: a model's name, or its card.json"),
-    Field("notes", Kind.PATH, '"/data/notes"', "the folder of db's notes [default: beside db]"),
-    Field("reader", Kind.NAME, '"embedded"', "what reads notes: a plugin, a pulled model, a .gguf"),
-    Field("as_of", Kind.TIME, '"2100-12-31 23:59:00"', 'what "now" means in a question'),
-    Field("goal", Kind.TEXT, '"penalty=10"', "what to weigh: penalty=N or precision=P"),
-    Field("thresholds", Kind.PATH, '"thresholds.json"', "the file to decide by how sure to be"),
-    Field("log", Kind.SWITCH, "true", "whether answers are kept in the answer log"),
-    Field("log_file", Kind.PATH, '"/data/answers.db"', "where the answer log is"),
-    Field("theme", Kind.TEXT, '"nord"', "the colours of the chat", ("chat",)),
-    Field("keys", Kind.KEYS, '{ cancel = "ctrl+x" }', "keys of the chat: action = key", ("chat",)),
+    Field("db", SettingKind.TARGET, '"/data/ehr.sqlite"', "the database of commands without --db"),
+    Field("schema", SettingKind.NAME, '"mimic_iv_raw"', "the mapping of a db of other tables"),
+    Field("images", SettingKind.PATH, '"/data/mimic-cxr"', "the folder of chest X-rays"),
+    Field(
+        "scene_graphs", SettingKind.PATH, '"/data/labels"', "labels to read in place of the X-rays"
+    ),
+    Field("model", SettingKind.TEXT, '"local"', "the text-to-SQL model, by its plugin's name"),
+    Field("models", SettingKind.PATH, '"/data/models"', "where pulled models are kept"),
+    Field(
+        "vision",
+        SettingKind.NAME,
+        '"vision"',
+        "what reads X-rays: a model's name, or its card.json",
+    ),
+    Field(
+        "notes", SettingKind.PATH, '"/data/notes"', "the folder of db's notes [default: beside db]"
+    ),
+    Field(
+        "reader",
+        SettingKind.NAME,
+        '"embedded"',
+        "what reads notes: a plugin, a pulled model, a .gguf",
+    ),
+    Field("as_of", SettingKind.TIME, '"2100-12-31 23:59:00"', 'what "now" means in a question'),
+    Field("goal", SettingKind.TEXT, '"penalty=10"', "what to weigh: penalty=N or precision=P"),
+    Field(
+        "thresholds", SettingKind.PATH, '"thresholds.json"', "the file to decide by how sure to be"
+    ),
+    Field("log", SettingKind.SWITCH, "true", "whether answers are kept in the answer log"),
+    Field("log_file", SettingKind.PATH, '"/data/answers.db"', "where the answer log is"),
+    Field("theme", SettingKind.TEXT, '"nord"', "the colours of the chat", ("chat",)),
+    Field(
+        "keys",
+        SettingKind.KEYS,
+        '{ cancel = "ctrl+x" }',
+        "keys of the chat: action = key",
+        ("chat",),
+    ),
 )
 CHAT = "chat"
 PROFILE, PROFILES = "profile", "profiles"
@@ -122,13 +144,13 @@ def from_toml(of: Field, value: Any, folder: Path) -> Any:
 
     Raises UsageError, without the place.
     """
-    if of.kind is Kind.SWITCH:
+    if of.kind is SettingKind.SWITCH:
         if isinstance(value, bool):
             return value
         raise _wrong(of, value)
-    if of.kind is Kind.KEYS:
+    if of.kind is SettingKind.KEYS:
         return _keys(of, value)
-    if of.kind is Kind.TIME and isinstance(value, date):  # TOML has times of its own
+    if of.kind is SettingKind.TIME and isinstance(value, date):  # TOML has times of its own
         return value.strftime("%Y-%m-%d %H:%M:%S" if isinstance(value, datetime) else "%Y-%m-%d")
     if not isinstance(value, str):
         raise _wrong(of, value)
@@ -137,19 +159,19 @@ def from_toml(of: Field, value: Any, folder: Path) -> Any:
 
 def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
     """A value of a variable or a flag, or a text of the file. Raises UsageError."""
-    if of.kind is Kind.SWITCH:
+    if of.kind is SettingKind.SWITCH:
         if text.lower() in _ON + _OFF:
             return text.lower() in _ON
         raise UsageError(f"{of.key} must be on or off", f"set {of.variable}=off")
     if not text.strip() or any(ord(char) < 32 for char in text):
         raise UsageError(f"{of.key} is empty or has control characters", f"write {_line(of)}")
-    if of.kind is Kind.TARGET and (named := _SCHEME.fullmatch(text)):
+    if of.kind is SettingKind.TARGET and (named := _SCHEME.fullmatch(text)):
         if named[1] in _FILE_SCHEMES:  # relative to the settings file, as paths are
             return f"{named[1]}:{_path(of, named[2], folder)}"
         return text
-    if of.kind in (Kind.PATH, Kind.TARGET):
+    if of.kind in (SettingKind.PATH, SettingKind.TARGET):
         return _path(of, text, folder)
-    if of.kind is Kind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):
+    if of.kind is SettingKind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):
         return str(_path(of, text, folder))
     return text
 

@@ -19,9 +19,9 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.open import now_in
-from ehrqa_cli.ehr.translated import Translated
+from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.translated import Translated
+from ehrqa_cli.ehr.demo.make import build_demo
 
 PATIENTS, SEED = 25, 11
 _KINDS = frozenset({"integer", "real", "text", "timestamp", "boolean"})
@@ -52,7 +52,7 @@ def wrapped(database: Database) -> Database:
 @contextmanager
 def opened(plugin: type[Database], folder: Path) -> Iterator[Opened | None]:
     """A sample EHR in ``plugin`` and in SQLite; None where the plugin can make none here."""
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
     made = folder / "reference.sqlite"
     build_demo(made, seed=SEED, patients=PATIENTS, force=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ehrqa_cli.contract_suite.checking import Check, demand, plain_text
-from ehrqa_cli.contracts.judging import Asked, Judge
+from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
 
 
 def make(plugin: type[Judge], folder: Path) -> Judge:
@@ -16,8 +16,8 @@ def make(plugin: type[Judge], folder: Path) -> Judge:
     return made()
 
 
-def _asked(gold: str, predicted: str) -> Asked:
-    return Asked("Which drug was started?", gold, predicted)
+def _asked(gold: str, predicted: str) -> JudgedQuestion:
+    return JudgedQuestion("Which drug was started?", gold, predicted)
 
 
 def gives_shares(judge: Judge) -> None:

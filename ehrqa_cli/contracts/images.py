@@ -107,7 +107,7 @@ class NotAnswered(EhrqaError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImageQuestion:
     """How a question was read: ``verify`` (answered 1 or 0) or a set of names, or not at all."""
 
     question: str
@@ -153,7 +153,7 @@ class ImageAnswers:
     are none, or what people say of the images gives them (labels).
     """
 
-    asked: Asked
+    asked: ImageQuestion
     yes: Sequence[int] = ()
     values: Mapping[int, Sequence[str]] = field(default_factory=dict)
     unknown: Sequence[int] = ()
@@ -168,7 +168,7 @@ class ImageAnswers:
 class ImageReader(Protocol):
     """What NeuralSQL needs of a reader of images (``ehrqa_cli.vqa.Vqa`` is ours)."""
 
-    def ask(self, question: str) -> Asked:
+    def ask(self, question: str) -> ImageQuestion:
         """Read the words; no image is touched. ``reason`` is set if no image could answer."""
 
     def answer(self, question: str, studies: Sequence[int]) -> ImageAnswers:
@@ -189,7 +189,7 @@ class ImageSets:
     ``unknown`` the studies that cannot be decided, "" where all can. Without duplicates or not.
     """
 
-    asked: Asked
+    asked: ImageQuestion
     found: str
     unknown: str = ""
 

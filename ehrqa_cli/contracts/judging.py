@@ -31,7 +31,7 @@ correct answer provided? Respond solely with "yes" or "no"
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedQuestion:
     """What a judge is told: the question, the right answer and the given one, and on what they
     rest. ``choices`` by letter, where there are any."""
 
@@ -49,7 +49,7 @@ class Judge(ABC):
     steady: ClassVar[bool] = False  # the same verdict always: once is enough
 
     @abstractmethod
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         """1 for the same meaning, 0 for another; a graded judge may say something between.
 
         Raises ModelError.
@@ -60,7 +60,7 @@ class Judge(ABC):
         """Model, hash and prompt, enough to repeat the verdict."""
 
 
-def prompt(asked: Asked) -> str:
+def prompt(asked: JudgedQuestion) -> str:
     """The paper's prompt. Without choices the gold answer is the only one listed."""
     choices = asked.choices or {}
     listed = "\n".join(f"{letter}: {text}" for letter, text in choices.items()) or asked.gold

@@ -42,13 +42,13 @@ def translate(
     """
     if dialect == SQLITE:
         return sql
-    from ehrqa_cli.dialects.kinds import Columns, Kind
+    from ehrqa_cli.dialects.kinds import Columns, SqlKind
     from ehrqa_cli.dialects.query import Queries
     from ehrqa_cli.dialects.reading import parse
 
-    known = {kind.value: kind for kind in Kind}
+    known = {kind.value: kind for kind in SqlKind}
     tables = {
-        table.lower(): Columns({c.lower(): known.get(t, Kind.ANY) for c, t in held.items()})
+        table.lower(): Columns({c.lower(): known.get(t, SqlKind.ANY) for c, t in held.items()})
         for table, held in types.items()
     }
     words = words_of(dialect)

@@ -17,7 +17,7 @@ from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.dialects import groups, times
 from ehrqa_cli.dialects.coerce import Coercions
 from ehrqa_cli.dialects.functions import Functions
-from ehrqa_cli.dialects.kinds import TEXTS, Columns, Kind, Typed
+from ehrqa_cli.dialects.kinds import TEXTS, Columns, SqlKind, Typed
 from ehrqa_cli.dialects.scope import Scope
 from ehrqa_cli.dialects.target import Target
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 _COMPARE = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 _TYPES = {
-    "INT": Kind.INTEGER,
-    "BIGINT": Kind.INTEGER,
-    "SMALLINT": Kind.INTEGER,
-    "TINYINT": Kind.INTEGER,
-    "BOOLEAN": Kind.INTEGER,
-    "FLOAT": Kind.REAL,
-    "DOUBLE": Kind.REAL,
-    "DECIMAL": Kind.REAL,
-    "TEXT": Kind.TEXT,
-    "VARCHAR": Kind.TEXT,
-    "CHAR": Kind.TEXT,
+    "INT": SqlKind.INTEGER,
+    "BIGINT": SqlKind.INTEGER,
+    "SMALLINT": SqlKind.INTEGER,
+    "TINYINT": SqlKind.INTEGER,
+    "BOOLEAN": SqlKind.INTEGER,
+    "FLOAT": SqlKind.REAL,
+    "DOUBLE": SqlKind.REAL,
+    "DECIMAL": SqlKind.REAL,
+    "TEXT": SqlKind.TEXT,
+    "VARCHAR": SqlKind.TEXT,
+    "CHAR": SqlKind.TEXT,
 }
 
 
@@ -63,7 +63,7 @@ class Expressions:
         kind = type(node)
         if kind in _COMPARE:
             left, right = self._both(node, scope)
-            return Typed(f"({self.to.compare(left, _COMPARE[kind], right)})", Kind.BOOLEAN)
+            return Typed(f"({self.to.compare(left, _COMPARE[kind], right)})", SqlKind.BOOLEAN)
         if kind in _ARITHMETIC:
             return self._arithmetic(node, _ARITHMETIC[kind], scope)
         made = _WRITERS.get(kind) or groups.WRITERS.get(kind)
@@ -108,7 +108,7 @@ class Expressions:
             return Typed(f"({made.sql})", made.kind, made.affinity, made.literal, made.prefix)
         if node.this.args.get("quoted") and not node.table:
             # SQLite takes a quoted name that is no column for text.
-            return Typed(self.target.text(node.name), Kind.TEXT, literal=node.name)
+            return Typed(self.target.text(node.name), SqlKind.TEXT, literal=node.name)
         name = f"{node.table}.{node.name}" if node.table else node.name
         raise DatabaseError(
             f"SQL error: no such column: {name}", "`ehrqa db info` lists tables and columns"
@@ -117,11 +117,11 @@ class Expressions:
     def _literal(self, node: exp.Literal, scope: Scope) -> Typed:
         del scope
         if node.is_string:
-            return Typed(self.target.text(node.this), Kind.TEXT, literal=node.this)
+            return Typed(self.target.text(node.this), SqlKind.TEXT, literal=node.this)
         try:
             if node.this.isdecimal():
-                return Typed(node.this, Kind.INTEGER, literal=int(node.this))
-            return Typed(self.target.real(node.this), Kind.REAL, literal=float(node.this))
+                return Typed(node.this, SqlKind.INTEGER, literal=int(node.this))
+            return Typed(self.target.real(node.this), SqlKind.REAL, literal=float(node.this))
         except ValueError:  # 1e, or thousands of digits
             raise Refused(f"{node.this[:40]} is not a number", "write it out") from None
 
@@ -136,8 +136,8 @@ class Expressions:
     def _arithmetic(self, node: exp.Expr, sign: str, scope: Scope) -> Typed:
         one, other = self._both(node, scope)
         left, right = self.to.number(one), self.to.number(other)
-        whole = left.kind == right.kind == Kind.INTEGER
-        kind = Kind.INTEGER if whole else Kind.REAL
+        whole = left.kind == right.kind == SqlKind.INTEGER
+        kind = SqlKind.INTEGER if whole else SqlKind.REAL
         days = sign == "-" and one.instant and other.instant
         apart = f"({one.instant} - {other.instant})" if days else None
         if whole and sign == "*":
@@ -146,16 +146,16 @@ class Expressions:
 
     def _divide(self, node: exp.Div, scope: Scope) -> Typed:
         left, right = (self.to.number(v) for v in self._both(node, scope))
-        if left.kind == right.kind == Kind.INTEGER:
-            return Typed(f"({self.target.divide_whole(left.sql, right.sql)})", Kind.INTEGER)
-        return Typed(f"({left.sql} / NULLIF({right.sql}, 0))", Kind.REAL)
+        if left.kind == right.kind == SqlKind.INTEGER:
+            return Typed(f"({self.target.divide_whole(left.sql, right.sql)})", SqlKind.INTEGER)
+        return Typed(f"({left.sql} / NULLIF({right.sql}, 0))", SqlKind.REAL)
 
     def _modulo(self, node: exp.Mod, scope: Scope) -> Typed:
         left, right = (self._whole(self.to.number(v)) for v in self._both(node, scope))
-        return Typed(f"({left} % NULLIF({right}, 0))", Kind.INTEGER)
+        return Typed(f"({left} % NULLIF({right}, 0))", SqlKind.INTEGER)
 
     def _whole(self, value: Typed) -> str:
-        return value.sql if value.kind == Kind.INTEGER else self.target.whole(value.sql)
+        return value.sql if value.kind == SqlKind.INTEGER else self.target.whole(value.sql)
 
     def _negative(self, node: exp.Neg, scope: Scope) -> Typed:
         value = self.to.number(self.write(node.this, scope))
@@ -169,24 +169,24 @@ class Expressions:
     def _connect(self, node: exp.Connector, scope: Scope) -> Typed:
         word = "AND" if isinstance(node, exp.And) else "OR"
         parts = [self.condition(part, scope) for part in node.flatten()]
-        return Typed(f"({f' {word} '.join(parts)})", Kind.BOOLEAN)
+        return Typed(f"({f' {word} '.join(parts)})", SqlKind.BOOLEAN)
 
     def _not(self, node: exp.Not, scope: Scope) -> Typed:
-        return Typed(f"(NOT {self.condition(node.this, scope)})", Kind.BOOLEAN)
+        return Typed(f"(NOT {self.condition(node.this, scope)})", SqlKind.BOOLEAN)
 
     def _is(self, node: exp.Expr, scope: Scope) -> Typed:
         left, right = self._both(node, scope)
         negated = isinstance(node, exp.NullSafeNEQ)
-        if right.kind == Kind.NULL:
-            return Typed(f"({left.sql} IS {'NOT ' if negated else ''}NULL)", Kind.BOOLEAN)
+        if right.kind == SqlKind.NULL:
+            return Typed(f"({left.sql} IS {'NOT ' if negated else ''}NULL)", SqlKind.BOOLEAN)
         one, other = self.to.alike(left, right)
-        return Typed(f"({self.target.same(one, other, negated)})", Kind.BOOLEAN)
+        return Typed(f"({self.target.same(one, other, negated)})", SqlKind.BOOLEAN)
 
     def _between(self, node: exp.Between, scope: Scope) -> Typed:
         value = self.write(node.this, scope)
         low, high = self.write(node.args["low"], scope), self.write(node.args["high"], scope)
         both = f"{self.to.compare(value, '>=', low)} AND {self.to.compare(value, '<=', high)}"
-        return Typed(f"({both})", Kind.BOOLEAN)
+        return Typed(f"({both})", SqlKind.BOOLEAN)
 
     def _in(self, node: exp.In, scope: Scope) -> Typed:
         query = node.args.get("query")
@@ -194,28 +194,28 @@ class Expressions:
             if query is None:
                 raise Refused("a row of values in a list is not known", _PLAIN)
             row = ", ".join(self.write(part, scope).sql for part in node.this.expressions)
-            return Typed(f"(({row}) IN {self._inner(query, scope)[0]})", Kind.BOOLEAN)
+            return Typed(f"(({row}) IN {self._inner(query, scope)[0]})", SqlKind.BOOLEAN)
         value = self.write(node.this, scope)
         if query is not None:
             return self._in_query(value, query, scope)
         if not node.expressions:
-            return Typed("FALSE", Kind.BOOLEAN)
+            return Typed("FALSE", SqlKind.BOOLEAN)
         found = [self.write(part, scope) for part in node.expressions]
         pairs = [self.to.alike(value, other) for other in found]
         if {one for one, _ in pairs} == {pairs[0][0]}:
             listed = ", ".join(other for _, other in pairs)
-            return Typed(f"({pairs[0][0]} IN ({listed}))", Kind.BOOLEAN)
+            return Typed(f"({pairs[0][0]} IN ({listed}))", SqlKind.BOOLEAN)
         each = " OR ".join(self.to.compare(value, "=", other) for other in found)
-        return Typed(f"({each})", Kind.BOOLEAN)
+        return Typed(f"({each})", SqlKind.BOOLEAN)
 
     def _in_query(self, value: Typed, query: exp.Expr, scope: Scope) -> Typed:
         sql, columns = self._inner(query, scope)
-        column = Typed("c1", next(iter(columns.kinds.values()), Kind.ANY), affinity=True)
+        column = Typed("c1", next(iter(columns.kinds.values()), SqlKind.ANY), affinity=True)
         one, other = self.to.alike(value, column)
         if other != "c1":
             sql = f"(SELECT {other} FROM {sql} AS q(c1))"
         few = value.kind in TEXTS and column.kind in TEXTS and _looks_up(query)
-        return Typed(f"({self.target.within(one, sql, few=few)})", Kind.BOOLEAN)
+        return Typed(f"({self.target.within(one, sql, few=few)})", SqlKind.BOOLEAN)
 
     def _inner(self, query: exp.Expr, scope: Scope) -> tuple[str, Columns]:
         while isinstance(query, exp.Subquery | exp.Paren) and not query.args.get("limit"):
@@ -225,12 +225,12 @@ class Expressions:
         return f"({sql})", columns
 
     def _exists(self, node: exp.Exists, scope: Scope) -> Typed:
-        return Typed(f"EXISTS {self._inner(node.this, scope)[0]}", Kind.BOOLEAN)
+        return Typed(f"EXISTS {self._inner(node.this, scope)[0]}", SqlKind.BOOLEAN)
 
     def _scalar(self, node: exp.Subquery, scope: Scope) -> Typed:
         query = _first_row(node.unnest())
         sql, columns = self._inner(query, scope)
-        kind = next(iter(columns.kinds.values()), Kind.ANY)
+        kind = next(iter(columns.kinds.values()), SqlKind.ANY)
         return Typed(sql, kind, affinity=_is_column(query))
 
     # --- choices
@@ -245,7 +245,7 @@ class Expressions:
                 whens.append(self.to.compare(subject, "=", self.write(arm.this, scope)))
         values = [self.write(arm.args["true"], scope) for arm in node.args["ifs"]]
         default = node.args.get("default")
-        values.append(self.write(default, scope) if default else Typed("NULL", Kind.NULL))
+        values.append(self.write(default, scope) if default else Typed("NULL", SqlKind.NULL))
         made, kind = self.to.common(values)
         arms = " ".join(f"WHEN {w} THEN {v}" for w, v in zip(whens, made, strict=False))
         return Typed(f"CASE {arms} ELSE {made[-1]} END", kind)
@@ -255,10 +255,10 @@ class Expressions:
         kind = _TYPES.get(node.to.this.name)
         if kind is None:
             raise Refused(f"CAST to {node.to.sql()} is not known", "use INTEGER, REAL or TEXT")
-        if kind == Kind.TEXT:
+        if kind == SqlKind.TEXT:
             return Typed(self.to.text(value), kind, affinity=True)
         number = self.to.number(value)
-        if kind == Kind.INTEGER:
+        if kind == SqlKind.INTEGER:
             return Typed(self._whole(number), kind, affinity=True)
         return Typed(self.target.cast(number.sql, self.target.real_type), kind, affinity=True)
 
@@ -269,12 +269,12 @@ class Expressions:
         text, pattern = (self.to.text(v) for v in self._both(node, scope))
         not_ = "NOT " if node.args.get("negate") else ""
         if isinstance(node, exp.Glob):
-            return Typed(f"({not_}{self.target.glob(text, pattern)})", Kind.BOOLEAN)
-        return Typed(f"({not_}{self.target.like(text, pattern, escape)})", Kind.BOOLEAN)
+            return Typed(f"({not_}{self.target.glob(text, pattern)})", SqlKind.BOOLEAN)
+        return Typed(f"({not_}{self.target.like(text, pattern, escape)})", SqlKind.BOOLEAN)
 
     def _joined(self, node: exp.DPipe, scope: Scope) -> Typed:
         parts = [self.to.text(v) for v in self._both(node, scope)]
-        return Typed(f"({parts[0]} || {parts[1]})", Kind.TEXT)
+        return Typed(f"({parts[0]} || {parts[1]})", SqlKind.TEXT)
 
     def _collate(self, node: exp.Collate, scope: Scope) -> Typed:
         value = self.write(node.this, scope)
@@ -324,11 +324,11 @@ class Expressions:
 
     def _null(self, node: exp.Expr, scope: Scope) -> Typed:
         del node, scope
-        return Typed("NULL", Kind.NULL)
+        return Typed("NULL", SqlKind.NULL)
 
     def _boolean(self, node: exp.Boolean, scope: Scope) -> Typed:
         del scope
-        return Typed("1" if node.this else "0", Kind.INTEGER, literal=int(node.this))
+        return Typed("1" if node.this else "0", SqlKind.INTEGER, literal=int(node.this))
 
 
 _PLAIN = "write the query with ordinary SQL only"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.coerce import Coercions
-from ehrqa_cli.dialects.kinds import Kind, Typed
+from ehrqa_cli.dialects.kinds import SqlKind, Typed
 from ehrqa_cli.dialects.target import Target
 
 _LISTS = (
@@ -37,13 +37,13 @@ class Functions:
         """total or group_concat of ``value``."""
         if name == "total":
             number = self.to.number(value)
-            real = number.kind == Kind.REAL
+            real = number.kind == SqlKind.REAL
             steady = self.target.steady("SUM", number.sql) if real and not distinct else None
             name = self.target.summing("SUM", real=real)
             summed = steady or f"{name}({'DISTINCT ' if distinct else ''}{number.sql})"
-            return Typed(f"COALESCE({summed}, {self.target.real('0')})", Kind.REAL)
+            return Typed(f"COALESCE({summed}, {self.target.real('0')})", SqlKind.REAL)
         separator = self.to.text(rest[0]) if rest else self.target.text(",")
-        return Typed(self.target.joined(self.to.text(value), separator, distinct), Kind.TEXT)
+        return Typed(self.target.joined(self.to.text(value), separator, distinct), SqlKind.TEXT)
 
     def call(self, name: str, args: Sequence[Typed]) -> Typed:
         """A call of ``name``. Raises Refused for a function that is not known."""
@@ -57,9 +57,9 @@ class Functions:
             return made
         if name in _REAL:
             words = [self.to.number(arg).sql for arg in args]
-            return Typed(self._called(name, words), Kind.REAL)
+            return Typed(self._called(name, words), SqlKind.REAL)
         if name in _TEXT:
-            return Typed(self._called(name, list(map(self.to.text, args))), Kind.TEXT)
+            return Typed(self._called(name, list(map(self.to.text, args))), SqlKind.TEXT)
         raise Refused(
             f"the function {name} is not known on {self.target.name}",
             "use ordinary SQL functions only",
@@ -74,19 +74,19 @@ class Functions:
         return Typed(f"ABS({value.sql})", value.kind)
 
     def _sign(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("sign", [self.to.number(args[0]).sql]), Kind.INTEGER)
+        return Typed(self._called("sign", [self.to.number(args[0]).sql]), SqlKind.INTEGER)
 
     def _trunc(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("trunc", [self.to.number(args[0]).sql]), Kind.REAL)
+        return Typed(self._called("trunc", [self.to.number(args[0]).sql]), SqlKind.REAL)
 
     def _round(self, args: Sequence[Typed]) -> Typed:
         value = self.to.number(args[0])
         number = self.target.cast(value.sql, self.target.real_type)
         words = [number, *(digits.sql for digits in args[1:2])]
-        return Typed(self._called("round", words), Kind.REAL)
+        return Typed(self._called("round", words), SqlKind.REAL)
 
     def _length(self, args: Sequence[Typed]) -> Typed:
-        return Typed(f"LENGTH({self.to.text(args[0])})", Kind.INTEGER)
+        return Typed(f"LENGTH({self.to.text(args[0])})", SqlKind.INTEGER)
 
     def _coalesce(self, args: Sequence[Typed]) -> Typed:
         made, kind = self.to.common(args)
@@ -100,21 +100,21 @@ class Functions:
         return Typed(f"CASE WHEN {same} THEN NULL ELSE {left.sql} END", left.kind)
 
     def _iif(self, args: Sequence[Typed]) -> Typed:
-        arms = [args[1], args[2] if len(args) > 2 else Typed("NULL", Kind.NULL)]
+        arms = [args[1], args[2] if len(args) > 2 else Typed("NULL", SqlKind.NULL)]
         made, kind = self.to.common(arms)
         test = self.to.truth(args[0])
         return Typed(f"CASE WHEN {test} THEN {made[0]} ELSE {made[1]} END", kind)
 
     def _substr(self, args: Sequence[Typed]) -> Typed:
         words = [self.to.text(args[0]), *(self.to.number(arg).sql for arg in args[1:])]
-        return Typed(self._called("substr", words), Kind.TEXT)
+        return Typed(self._called("substr", words), SqlKind.TEXT)
 
     _substring = _substr
 
     def _instr(self, args: Sequence[Typed]) -> Typed:
         words = [self.to.text(args[0]), self.to.text(args[1])]
         sql = self.target.function("instr", words) or f"STRPOS({', '.join(words)})"
-        return Typed(sql, Kind.INTEGER)
+        return Typed(sql, SqlKind.INTEGER)
 
     def _likely(self, args: Sequence[Typed]) -> Typed:
         return args[0]
@@ -123,9 +123,9 @@ class Functions:
 
     def _typeof(self, args: Sequence[Typed]) -> Typed:
         value = args[0]
-        names = {Kind.INTEGER: "integer", Kind.BOOLEAN: "integer", Kind.REAL: "real"}
+        names = {SqlKind.INTEGER: "integer", SqlKind.BOOLEAN: "integer", SqlKind.REAL: "real"}
         found = self.target.text(names.get(value.kind, "text"))
-        return Typed(f"CASE WHEN {value.sql} IS NULL THEN 'null' ELSE {found} END", Kind.TEXT)
+        return Typed(f"CASE WHEN {value.sql} IS NULL THEN 'null' ELSE {found} END", SqlKind.TEXT)
 
     def _concat(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("concat", list(map(self.to.text, args))), Kind.TEXT)
+        return Typed(self._called("concat", list(map(self.to.text, args))), SqlKind.TEXT)

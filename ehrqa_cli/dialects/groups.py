@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects.functions import Functions
-from ehrqa_cli.dialects.kinds import TEXTS, Kind, Typed
+from ehrqa_cli.dialects.kinds import TEXTS, SqlKind, Typed
 from ehrqa_cli.dialects.scope import Scope
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Min: "MIN",
     exp.Max: "MAX",
 }
-_RANKS: dict[type[exp.Expr], tuple[str, Kind]] = {
-    exp.RowNumber: ("ROW_NUMBER", Kind.INTEGER),
-    exp.Rank: ("RANK", Kind.INTEGER),
-    exp.DenseRank: ("DENSE_RANK", Kind.INTEGER),
-    exp.PercentRank: ("PERCENT_RANK", Kind.REAL),
-    exp.CumeDist: ("CUME_DIST", Kind.REAL),
-    exp.Ntile: ("NTILE", Kind.INTEGER),
+_RANKS: dict[type[exp.Expr], tuple[str, SqlKind]] = {
+    exp.RowNumber: ("ROW_NUMBER", SqlKind.INTEGER),
+    exp.Rank: ("RANK", SqlKind.INTEGER),
+    exp.DenseRank: ("DENSE_RANK", SqlKind.INTEGER),
+    exp.PercentRank: ("PERCENT_RANK", SqlKind.REAL),
+    exp.CumeDist: ("CUME_DIST", SqlKind.REAL),
+    exp.Ntile: ("NTILE", SqlKind.INTEGER),
 }
 _SHIFTS: dict[type[exp.Expr], str] = {
     exp.Lag: "LAG",
@@ -47,20 +47,20 @@ def _aggregate(
     tail = f" FILTER (WHERE {where})" if where else ""
     with scope.rows():
         if isinstance(node, exp.Count):
-            return Typed(f"COUNT({_counted(to, node, scope)}){tail}", Kind.INTEGER)
+            return Typed(f"COUNT({_counted(to, node, scope)}){tail}", SqlKind.INTEGER)
         once, arg = distinct(node.this)
         value = to.write(arg, scope)
     if name in ("MIN", "MAX"):
         value = Typed(_extreme(to, value), value.kind)
-        kind: Kind = Kind.INTEGER if value.kind == Kind.BOOLEAN else value.kind
+        kind: SqlKind = SqlKind.INTEGER if value.kind == SqlKind.BOOLEAN else value.kind
     else:
         value = to.to.number(value)
-        kind = Kind.REAL if isinstance(node, exp.Avg) else value.kind
-        if value.kind == Kind.REAL and not once and not window:
+        kind = SqlKind.REAL if isinstance(node, exp.Avg) else value.kind
+        if value.kind == SqlKind.REAL and not once and not window:
             kept = f"CASE WHEN {where} THEN {value.sql} END" if where else value.sql
             if (steady := to.target.steady(name, kept)) is not None:
                 return Typed(steady, kind)
-        name = to.target.summing(name, real=value.kind == Kind.REAL)
+        name = to.target.summing(name, real=value.kind == SqlKind.REAL)
         if isinstance(node, exp.Avg):
             value = Typed(to.target.averaged(value.sql), value.kind)
     return Typed(f"{name}({once}{value.sql}){tail}", kind)
@@ -112,17 +112,17 @@ def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
     if not scope.grouped:
         return _aggregate(to, node, scope, window=True)
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-        return Typed("COUNT(*)", Kind.INTEGER)
+        return Typed("COUNT(*)", SqlKind.INTEGER)
     value = to.write(node.this, scope)
     name = AGGREGATES[type(node)]
-    kind = {"COUNT": Kind.INTEGER, "AVG": Kind.REAL}.get(name, value.kind)
+    kind = {"COUNT": SqlKind.INTEGER, "AVG": SqlKind.REAL}.get(name, value.kind)
     if name in ("SUM", "AVG"):
         value = to.to.number(value)
-        name = to.target.summing(name, real=value.kind == Kind.REAL)
+        name = to.target.summing(name, real=value.kind == SqlKind.REAL)
         if isinstance(node, exp.Avg):
             value = Typed(to.target.averaged(value.sql), value.kind)
     elif name in ("MIN", "MAX"):
-        kind = Kind.INTEGER if kind == Kind.BOOLEAN else kind
+        kind = SqlKind.INTEGER if kind == SqlKind.BOOLEAN else kind
         value = Typed(_extreme(to, value), kind)
     return Typed(f"{name}({value.sql})", kind)
 

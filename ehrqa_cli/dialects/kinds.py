@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class SqlKind(StrEnum):
     """What a value is. The first five are also what ``Database.types`` may say of a column."""
 
     INTEGER = "integer"
@@ -25,8 +25,8 @@ class Kind(StrEnum):
     ANY = "any"
 
 
-TEXTS = frozenset({Kind.TEXT, Kind.DIGITS})
-NUMBERS = frozenset({Kind.INTEGER, Kind.REAL, Kind.BOOLEAN})
+TEXTS = frozenset({SqlKind.TEXT, SqlKind.DIGITS})
+NUMBERS = frozenset({SqlKind.INTEGER, SqlKind.REAL, SqlKind.BOOLEAN})
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Typed:
     """
 
     sql: str
-    kind: Kind = Kind.ANY
+    kind: SqlKind = SqlKind.ANY
     affinity: bool = False
     literal: str | int | float | None = None
     prefix: tuple[str, str] | None = None
@@ -54,7 +54,7 @@ class Typed:
 class Columns:
     """The columns of a query or table in order, and what each holds."""
 
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, SqlKind] = field(default_factory=dict)
 
     def renamed(self, names: list[str]) -> Columns:
         """The same columns under other names (of a CTE or an alias), the first few or all."""

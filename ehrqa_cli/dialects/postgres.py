@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.kinds import Kind
+from ehrqa_cli.dialects.kinds import SqlKind
 from ehrqa_cli.dialects.target import Target
 
 # Milliseconds from the first Julian day to 1970; SQLite counts time in these.
@@ -43,11 +43,11 @@ _FORMATS = {
 _SIGNS = re.compile("[-:/., ]+")
 _DIRECTIVE = re.compile(r"%(.)|([^%]+)", re.S)
 _TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE PRECISION",
-    Kind.TEXT: "TEXT",
-    Kind.TIMESTAMP: "TIMESTAMP",
-    Kind.BOOLEAN: "BOOLEAN",
+    SqlKind.INTEGER: "BIGINT",
+    SqlKind.REAL: "DOUBLE PRECISION",
+    SqlKind.TEXT: "TEXT",
+    SqlKind.TIMESTAMP: "TIMESTAMP",
+    SqlKind.BOOLEAN: "BOOLEAN",
 }
 _LITERAL = re.compile("'((?:[^']|'')*)'")
 
@@ -76,7 +76,7 @@ class Postgres(Target):
         # number of rows is guessed: too few of them, and it was looked up for each row anew.
         return f"{value} = ANY (ARRAY{query})" if few else f"{value} IN {query}"
 
-    def null(self, sql: str, kind: Kind) -> str:
+    def null(self, sql: str, kind: SqlKind) -> str:
         return self.cast(sql, _TYPES[kind]) if kind in _TYPES else sql
 
     def collated(self, text: str) -> str:

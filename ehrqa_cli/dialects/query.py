@@ -11,7 +11,7 @@ from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.dialects.expressions import Expressions, nothing_else
 from ehrqa_cli.dialects.groups import aggregates_in
 from ehrqa_cli.dialects.joins import queries_later
-from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Columns, Kind, Typed
+from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Columns, SqlKind, Typed
 from ehrqa_cli.dialects.scope import Scope
 from ehrqa_cli.dialects.target import Target
 
@@ -149,7 +149,7 @@ class Queries:
         )
         return sql if plain else f"SELECT * FROM ({sql}){self.target.derived_alias}"
 
-    def _recast(self, sql: str, columns: Columns, kinds: list[Kind]) -> str:
+    def _recast(self, sql: str, columns: Columns, kinds: list[SqlKind]) -> str:
         """A query with its columns as ``kinds``; itself where they are."""
         to = self.expressions.to
         names = [f"c{i + 1}" for i in range(len(columns.kinds))]
@@ -298,10 +298,12 @@ class Queries:
         value = self.expressions.write(inner, scope)
         sql = value.sql
         kind = value.kind
-        if last and kind in (Kind.BOOLEAN, Kind.JULIAN):
+        if last and kind in (SqlKind.BOOLEAN, SqlKind.JULIAN):
             to = self.expressions.to
-            truth = kind == Kind.BOOLEAN
-            sql, kind = (to.plain(value), Kind.INTEGER) if truth else (to.text(value), Kind.TEXT)
+            truth = kind == SqlKind.BOOLEAN
+            sql, kind = (
+                (to.plain(value), SqlKind.INTEGER) if truth else (to.text(value), SqlKind.TEXT)
+            )
         if isinstance(part, exp.Alias):
             name = part.alias
         elif isinstance(inner, exp.Column):
@@ -352,12 +354,12 @@ class Queries:
         inner = term.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             kinds = dict(enumerate(columns.kinds.values(), 1))
-            kind = kinds.get(int(inner.this), Kind.ANY) if inner.this.isdigit() else Kind.ANY
+            kind = kinds.get(int(inner.this), SqlKind.ANY) if inner.this.isdigit() else SqlKind.ANY
             return self.expressions.ordered(term, scope, Typed(inner.this, kind))
         own = isinstance(inner, exp.Column) and not inner.table
         if own and (isinstance(node, exp.SetOperation) or inner.name.lower() in scope.aliases):
             named = self.target.identifier(inner.name)
-            kind = columns.kinds.get(inner.name.lower(), Kind.ANY)
+            kind = columns.kinds.get(inner.name.lower(), SqlKind.ANY)
             return self.expressions.ordered(term, scope, Typed(named, kind))
         return self.expressions.ordered(term, scope)
 
@@ -395,7 +397,7 @@ def _texts(columns: Columns) -> list[bool]:
     return [kind in TEXTS for kind in columns.kinds.values()]
 
 
-def _add(columns: Columns, name: str, kind: Kind) -> None:
+def _add(columns: Columns, name: str, kind: SqlKind) -> None:
     if len(columns.kinds) == _MOST_COLUMNS:
         raise LimitExceeded(f"more than {_MOST_COLUMNS} columns in one SELECT", "ask for fewer")
     key, n = name.lower(), 1
@@ -405,12 +407,12 @@ def _add(columns: Columns, name: str, kind: Kind) -> None:
     columns.kinds[key] = kind
 
 
-def _common(kinds: list[Kind] | tuple[Kind, ...]) -> Kind:
-    found = set(kinds) - {Kind.NULL}
+def _common(kinds: list[SqlKind] | tuple[SqlKind, ...]) -> SqlKind:
+    found = set(kinds) - {SqlKind.NULL}
     if len(found) <= 1:
-        return next(iter(found), Kind.NULL)
+        return next(iter(found), SqlKind.NULL)
     if found <= NUMBERS:
-        return Kind.REAL if Kind.REAL in found else Kind.INTEGER
-    if found <= NUMBERS | {Kind.JULIAN}:
-        return Kind.REAL
-    return Kind.ANY if Kind.ANY in found or found & NUMBERS else Kind.TEXT
+        return SqlKind.REAL if SqlKind.REAL in found else SqlKind.INTEGER
+    if found <= NUMBERS | {SqlKind.JULIAN}:
+        return SqlKind.REAL
+    return SqlKind.ANY if SqlKind.ANY in found or found & NUMBERS else SqlKind.TEXT

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.dialects.kinds import Columns, Kind
+from ehrqa_cli.dialects.kinds import Columns, SqlKind
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -19,7 +19,7 @@ class Found:
 
     source: str
     name: str
-    kind: Kind
+    kind: SqlKind
     here: bool
 
 

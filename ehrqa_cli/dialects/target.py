@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from ehrqa_cli.dialects.kinds import Kind
+    from ehrqa_cli.dialects.kinds import SqlKind
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What SQLite reads of a text that stands where a number is wanted.
@@ -53,7 +53,7 @@ class Target(ABC):
         """A real number as text."""
         return self.cast(sql, self.text_type)
 
-    def null(self, sql: str, kind: Kind) -> str:
+    def null(self, sql: str, kind: SqlKind) -> str:
         """NULL (``sql``) in a column of ``kind``."""
         del kind
         return sql

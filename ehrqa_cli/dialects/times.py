@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.kinds import TEXTS, Kind, Typed
+from ehrqa_cli.dialects.kinds import TEXTS, SqlKind, Typed
 from ehrqa_cli.dialects.target import TIME_FORMAT, Target
 
 NAMES = frozenset({"date", "time", "datetime", "julianday", "strftime", "unixepoch"})
@@ -36,7 +36,7 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     """A call of one of NAMES. Raises Refused for what has no equal in the target."""
     form, rest = _form(name, args)
     if not rest:  # SQLite takes the clock's
-        rest = [Typed("", Kind.TEXT, literal="now")]
+        rest = [Typed("", SqlKind.TEXT, literal="now")]
         args = [*args, *rest]
     if all(arg.literal is not None for arg in args):
         return _constant(name, [arg.literal for arg in args], len(args) - len(rest), target)
@@ -47,17 +47,17 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     if name == "datetime":
         start = _START.fullmatch(str(rest[1].literal)) if len(rest) == 2 else None
         within = (moment(rest[0], target), start[1].lower()) if start else None
-        return Typed(time, Kind.TIMESTAMP, prefix=within)
+        return Typed(time, SqlKind.TIMESTAMP, prefix=within)
     if name == "julianday" or form == "%J":
         if form == "%J":
             written = target.julian_written(time)
-            return Typed(written, Kind.JULIAN, instant=target.milliseconds(time))
-        return Typed(target.julian(time), Kind.REAL)
+            return Typed(written, SqlKind.JULIAN, instant=target.milliseconds(time))
+        return Typed(target.julian(time), SqlKind.REAL)
     if name == "unixepoch":
-        return Typed(target.epoch(time), Kind.INTEGER)
+        return Typed(target.epoch(time), SqlKind.INTEGER)
     if not _KNOWN.fullmatch(form):
         raise Refused(f"the time format '{form}' is not known", "use %Y, %m, %d, %H, %M, %S or %j")
-    kind = Kind.DIGITS if _DIGITS.fullmatch(form) else Kind.TEXT
+    kind = SqlKind.DIGITS if _DIGITS.fullmatch(form) else SqlKind.TEXT
     if form == "%s":
         return Typed(target.cast(target.epoch(time), target.text_type), kind)
     unit = _BEGINNINGS.get(form)
@@ -66,13 +66,13 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
 
 def moment(value: Typed, target: Target) -> str:
     """A value as a timestamp in the target."""
-    if value.kind == Kind.TIMESTAMP:
+    if value.kind == SqlKind.TIMESTAMP:
         return value.sql
     if isinstance(value.literal, str):
         return target.timestamp(target.text(str(fixed(value.literal, target.now))))
     if value.kind in TEXTS and target.now is not None:
         return target.timestamp(_no_clock(value.sql, target))
-    if value.kind in TEXTS or value.kind in (Kind.NULL, Kind.ANY):
+    if value.kind in TEXTS or value.kind in (SqlKind.NULL, SqlKind.ANY):
         return target.timestamp(value.sql)
     raise Refused("a number stands where a time should", "give times as text or columns of times")
 
@@ -167,13 +167,13 @@ def _constant(name: str, values: list[str | int | float | None], at: int, target
     if isinstance(found, str):
         if name == "strftime" and values[0] == "%J":
             instant = _instant(tuple(values[1:]))
-            return Typed(target.real(found), Kind.JULIAN, literal=found, instant=instant)
-        kind = Kind.DIGITS if found.isdigit() else Kind.TEXT
+            return Typed(target.real(found), SqlKind.JULIAN, literal=found, instant=instant)
+        kind = SqlKind.DIGITS if found.isdigit() else SqlKind.TEXT
         return Typed(target.text(found), kind, literal=found)
     if not isinstance(found, int | float):
-        return Typed("NULL", Kind.NULL)
-    kind = Kind.INTEGER if isinstance(found, int) else Kind.REAL
-    sql = repr(found) if kind == Kind.INTEGER else target.real(repr(found))
+        return Typed("NULL", SqlKind.NULL)
+    kind = SqlKind.INTEGER if isinstance(found, int) else SqlKind.REAL
+    sql = repr(found) if kind == SqlKind.INTEGER else target.real(repr(found))
     return Typed(sql, kind, literal=found)
 
 

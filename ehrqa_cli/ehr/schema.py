@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class EhrTable:
     """One table. ``time`` is the column that dates an event; ``indexes`` are column lists.
 
     The indexes are those that SQLite chose for EHRSQL-2024's gold queries, and their like.
@@ -101,7 +101,7 @@ _SUBJECT, _HADM, _STAYID, _ITEMID = _id("subject_id"), _id("hadm_id"), _id("stay
 _VISIT_IF_ANY = Column("hadm_id", "INT", False, "hadm_id")
 
 
-def _patients() -> Table:
+def _patients() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -109,10 +109,10 @@ def _patients() -> Table:
         _time("dob", "mid-July of anchor_year - anchor_age: MIMIC-IV gives no day of birth"),
         _time("dod", required=False),
     )
-    return Table("patients", columns, unique="subject_id")
+    return EhrTable("patients", columns, unique="subject_id")
 
 
-def _admissions() -> Table:
+def _admissions() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -128,15 +128,15 @@ def _admissions() -> Table:
         Column("age", "INT", source="anchor_age + year of admission - anchor_year"),
     )
     indexes = (("subject_id", "admittime"), ("admittime",), ("dischtime",))
-    return Table("admissions", columns, "admittime", (_PATIENT,), indexes, "hadm_id")
+    return EhrTable("admissions", columns, "admittime", (_PATIENT,), indexes, "hadm_id")
 
 
-def _dictionary(name: str, key: Column, *more: Column) -> Table:
+def _dictionary(name: str, key: Column, *more: Column) -> EhrTable:
     indexes = tuple((m.name,) for m in more[:2])
-    return Table(name, (_row_id(), key, *more), indexes=indexes, unique=key.name)
+    return EhrTable(name, (_row_id(), key, *more), indexes=indexes, unique=key.name)
 
 
-def _coded(name: str, dictionary: str, time_source: str) -> Table:
+def _coded(name: str, dictionary: str, time_source: str) -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -146,10 +146,10 @@ def _coded(name: str, dictionary: str, time_source: str) -> Table:
     )
     keys = (_VISIT, ("icd_code", dictionary, "icd_code"))
     indexes = (("icd_code", "charttime"), ("hadm_id",))
-    return Table(name, columns, "charttime", keys, indexes)
+    return EhrTable(name, columns, "charttime", keys, indexes)
 
 
-def _labevents() -> Table:
+def _labevents() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -164,10 +164,10 @@ def _labevents() -> Table:
     )
     keys = (_VISIT, ("itemid", "d_labitems", "itemid"))
     indexes = (("itemid", "charttime"), ("hadm_id", "itemid"))
-    return Table("labevents", columns, "charttime", keys, indexes)
+    return EhrTable("labevents", columns, "charttime", keys, indexes)
 
 
-def _prescriptions() -> Table:
+def _prescriptions() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -180,10 +180,10 @@ def _prescriptions() -> Table:
         _text("route", 50, required=False),
     )
     indexes = (("drug", "starttime"), ("hadm_id",), ("subject_id", "starttime"))
-    return Table("prescriptions", columns, "starttime", (_VISIT,), indexes)
+    return EhrTable("prescriptions", columns, "starttime", (_VISIT,), indexes)
 
 
-def _cost() -> Table:
+def _cost() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -194,16 +194,16 @@ def _cost() -> Table:
         _number("cost", "none in MIMIC-IV", required=True),
     )
     indexes = (("event_type", "event_id"), ("hadm_id",))
-    return Table("cost", columns, "chargetime", (_VISIT,), indexes)
+    return EhrTable("cost", columns, "chargetime", (_VISIT,), indexes)
 
 
-def _icu_events(name: str, *rest: Column, time: str) -> Table:
+def _icu_events(name: str, *rest: Column, time: str) -> EhrTable:
     indexes = (("itemid",), ("stay_id", "itemid"))  # queries go by the stays of a visit
     columns = (_row_id(), _SUBJECT, _HADM, _STAYID, *rest)
-    return Table(name, columns, time, (_VISIT, _STAY, _ITEM), indexes)
+    return EhrTable(name, columns, time, (_VISIT, _STAY, _ITEM), indexes)
 
 
-def _microbiology() -> Table:
+def _microbiology() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -214,10 +214,10 @@ def _microbiology() -> Table:
         _text("org_name", 100, required=False),
     )
     indexes = (("hadm_id",), ("spec_type_desc",), ("test_name",), ("org_name",))
-    return Table("microbiologyevents", columns, "charttime", (_VISIT,), indexes)
+    return EhrTable("microbiologyevents", columns, "charttime", (_VISIT,), indexes)
 
 
-def _icustays() -> Table:
+def _icustays() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -228,10 +228,10 @@ def _icustays() -> Table:
         _time("intime"),
         _time("outtime", required=False),
     )
-    return Table("icustays", columns, "intime", (_VISIT,), (("hadm_id",),), "stay_id")
+    return EhrTable("icustays", columns, "intime", (_VISIT,), (("hadm_id",),), "stay_id")
 
 
-def _transfers() -> Table:
+def _transfers() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -243,10 +243,10 @@ def _transfers() -> Table:
         _time("outtime", required=False),
     )
     indexes = (("hadm_id",), ("careunit",))
-    return Table("transfers", columns, "intime", (_VISIT,), indexes)
+    return EhrTable("transfers", columns, "intime", (_VISIT,), indexes)
 
 
-def _tb_cxr() -> Table:
+def _tb_cxr() -> EhrTable:
     columns = (
         _row_id(),
         _SUBJECT,
@@ -257,17 +257,17 @@ def _tb_cxr() -> Table:
         _text("viewposition", 10, "ViewPosition"),
     )
     indexes = (("subject_id", "studydatetime"), ("study_id",), ("hadm_id",))
-    return Table("tb_cxr", columns, "studydatetime", (_PATIENT,), indexes, optional=True)
+    return EhrTable("tb_cxr", columns, "studydatetime", (_PATIENT,), indexes, optional=True)
 
 
-def _cxr_source() -> Table:
+def _cxr_source() -> EhrTable:
     """What made the scene graphs in the tables below: pairs of name and value."""
-    return Table(
+    return EhrTable(
         "cxr_source", (_row_id(), Column("name", "TEXT"), Column("value", "TEXT")), optional=True
     )
 
 
-def _d_cxr_relations() -> Table:
+def _d_cxr_relations() -> EhrTable:
     columns = (
         _row_id(),
         Column("relation", "INT", source="numbered here, from 0, those that the source sees first"),
@@ -278,10 +278,10 @@ def _d_cxr_relations() -> Table:
         Column("possible", "INT", source="1: it can occur"),
         Column("unsaid", "INT", source="studies of which the source does not say it"),
     )
-    return Table("d_cxr_relations", columns, unique="relation", optional=True)
+    return EhrTable("d_cxr_relations", columns, unique="relation", optional=True)
 
 
-def _cxr_studies() -> Table:
+def _cxr_studies() -> EhrTable:
     columns = (
         _row_id(),
         _id("study_id"),
@@ -292,10 +292,10 @@ def _cxr_studies() -> Table:
         _number("mtr", "width of the mediastinum over that of the thorax"),
         Column("problem", "TEXT", False, "why the image says nothing; NULL: it does"),
     )
-    return Table("cxr_studies", columns, unique="study_id", optional=True)
+    return EhrTable("cxr_studies", columns, unique="study_id", optional=True)
 
 
-def _cxr_relations() -> Table:
+def _cxr_relations() -> EhrTable:
     columns = (
         _row_id(),
         _id("study_id"),
@@ -307,10 +307,10 @@ def _cxr_relations() -> Table:
         ("relation", "d_cxr_relations", "relation"),
     )
     indexes = (("study_id", "relation"), ("relation", "study_id"))
-    return Table("cxr_relations", columns, None, keys, indexes, optional=True)
+    return EhrTable("cxr_relations", columns, None, keys, indexes, optional=True)
 
 
-TABLES: tuple[Table, ...] = (
+TABLES: tuple[EhrTable, ...] = (
     _patients(),
     _admissions(),
     _dictionary(
@@ -365,14 +365,14 @@ TABLES: tuple[Table, ...] = (
     _transfers(),
 )
 # Scene graphs as tables (docs/images-in-database.md), so that questions about images are joins.
-CXR_TABLES: tuple[Table, ...] = (
+CXR_TABLES: tuple[EhrTable, ...] = (
     _cxr_source(),
     _d_cxr_relations(),
     _cxr_studies(),
     _cxr_relations(),
 )
-OPTIONAL_TABLES: tuple[Table, ...] = (_tb_cxr(), *CXR_TABLES)
-BY_NAME: Mapping[str, Table] = {t.name: t for t in (*TABLES, *OPTIONAL_TABLES)}
+OPTIONAL_TABLES: tuple[EhrTable, ...] = (_tb_cxr(), *CXR_TABLES)
+BY_NAME: Mapping[str, EhrTable] = {t.name: t for t in (*TABLES, *OPTIONAL_TABLES)}
 
 
 def has_graphs(schema: Mapping[str, Sequence[str]]) -> bool:

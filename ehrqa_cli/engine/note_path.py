@@ -88,10 +88,10 @@ def _decide(draft: Draft, declined: str | None = None, risk: float | None = None
 
 def _coded(draft: Draft) -> bool:
     """Does the question ask for a thing that the tables record by code: no reason, and no note?"""
-    from ehrqa_cli.notes.read.question import Kind, kind_of
+    from ehrqa_cli.notes.read.question import AnswerKind, kind_of
 
     links = draft.linked.links if draft.linked is not None else ()
-    if says_note(draft.question.text) or kind_of(draft.question.text) is Kind.REASON:
+    if says_note(draft.question.text) or kind_of(draft.question.text) is AnswerKind.REASON:
         return False
     return any(_CODED & set(link.types) for link in links)
 

@@ -12,7 +12,7 @@ from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
 from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
-from ehrqa_cli.ehr.mapping_fit import column_words, table_words
+from ehrqa_cli.ehr.mapping.fit import column_words, table_words
 from ehrqa_cli.engine import confidence, evidence, namesakes, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.draft import Draft

@@ -84,7 +84,7 @@ class Session:
     def database(self) -> Database:
         """The open EHR. Raises DatabaseError, PluginError for a backend that is not installed, or
         UsageError when none was named."""
-        from ehrqa_cli.ehr.open import open_database
+        from ehrqa_cli.ehr.backend.open import open_database
 
         if self.db is None:
             raise UsageError("no database was named", "say which with --db FILE")
@@ -249,7 +249,7 @@ class Session:
     @cached_property
     def as_of(self) -> str:
         """The time that stands for now: as given, else what the database says."""
-        from ehrqa_cli.ehr.open import now_in
+        from ehrqa_cli.ehr.backend.open import now_in
 
         if self._as_of is not None:
             return check_time(self._as_of)

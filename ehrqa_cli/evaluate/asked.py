@@ -26,7 +26,7 @@ _YEAR = re.compile(r"(?:19|20|21)\d\d")
 
 
 @dataclass(frozen=True)
-class Asked:
+class GoldQuestion:
     """One question. ``sql`` or ``rows`` is its gold; with neither it is to be declined. ``group``
     (a template or family) is left out as a whole when thresholds are chosen."""
 
@@ -45,7 +45,7 @@ class Asked:
 
 
 def ask_all(
-    items: Sequence[Asked],
+    items: Sequence[GoldQuestion],
     session: Session,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[Known]:
@@ -57,7 +57,7 @@ def ask_all(
     return out
 
 
-def _record(number: int, item: Asked, session: Session) -> Record:
+def _record(number: int, item: GoldQuestion, session: Session) -> Record:
     gold = gold_rows(item, session)
     question = Question(item.question, str(number), item.patient_id)
     try:
@@ -82,11 +82,11 @@ def _record(number: int, item: Asked, session: Session) -> Record:
     )
 
 
-def _gold(item: Asked) -> str | None:
+def _gold(item: GoldQuestion) -> str | None:
     return item.sql or (str(item.rows) if item.rows is not None else None)
 
 
-def gold_rows(item: Asked, session: Session) -> frozenset[tuple[Any, ...]] | None:
+def gold_rows(item: GoldQuestion, session: Session) -> frozenset[tuple[Any, ...]] | None:
     """The right rows, None where there are none to give. Raises EvaluationError."""
     if item.rows is not None:
         return plain_rows(item.rows)

@@ -21,7 +21,7 @@ _CODE = frozenset({".py", ".toml", ".txt", ".json", ".sql", ".tsv"})
 
 
 @dataclass(frozen=True)
-class Source:
+class ReadFile:
     """One file that was read: what stands in it and the SHA-256 of its bytes."""
 
     path: Path
@@ -41,7 +41,7 @@ def find_file(data: Path, names: Sequence[str], what: str) -> Path:
     raise EvaluationError(f"{data} holds no {what}", f"expected one of {', '.join(names)} there")
 
 
-def read_objects(path: Path, needed: Sequence[str]) -> Source:
+def read_objects(path: Path, needed: Sequence[str]) -> ReadFile:
     """A JSON file or JSON Lines of objects, as a list; each must have the ``needed`` fields.
 
     Raises EvaluationError, which says in which line or at which question something is wrong.
@@ -59,13 +59,13 @@ def read_objects(path: Path, needed: Sequence[str]) -> Source:
                 f"question {number} of {path} has no {' nor '.join(lacking)}",
                 "check that --data is the folder of this benchmark, or fetch it again",
             )
-    return Source(path, found, hashlib.sha256(content).hexdigest())
+    return ReadFile(path, found, hashlib.sha256(content).hexdigest())
 
 
-def read_json(path: Path) -> Source:
+def read_json(path: Path) -> ReadFile:
     """A JSON file of any shape. Raises EvaluationError."""
     content = read_bytes(path)
-    return Source(path, _whole(path, content), hashlib.sha256(content).hexdigest())
+    return ReadFile(path, _whole(path, content), hashlib.sha256(content).hexdigest())
 
 
 def check_ids(ids: Sequence[str], path: Path) -> None:

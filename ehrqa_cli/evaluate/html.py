@@ -17,7 +17,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
-from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
 from ehrqa_cli.evaluate.saved import (
     DECLINED,
@@ -70,7 +70,7 @@ Groups = dict[str, Counter[str]]
 def write_page(
     folder: Path,
     lines: Iterable[tuple[str, str]],
-    tables: Sequence[Table] = (),
+    tables: Sequence[StudyTable] = (),
     notes: Sequence[str] = (),
 ) -> Path:
     """Write ``report.html`` beside the records of ``folder``; ``lines`` say on what the run rests,
@@ -320,7 +320,7 @@ def _of(count: int, n: int) -> str:
     return f"{count} ({100 * count / n:.1f}%)" if n else str(count)
 
 
-def _report_table(table: Table) -> str:
+def _report_table(table: StudyTable) -> str:
     width = len(table.columns)
     rows = [
         row

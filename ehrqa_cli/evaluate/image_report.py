@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.sources import sources_of
-from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import run_hash
 
@@ -24,8 +24,8 @@ class ImageReport:
 
     header: Mapping[str, Any]
     scores: Mapping[str, Any]
-    tables: tuple[Table, ...]
-    more: tuple[Table, ...] = ()
+    tables: tuple[StudyTable, ...]
+    more: tuple[StudyTable, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     def lines(self) -> list[tuple[str, str]]:

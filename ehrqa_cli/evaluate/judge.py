@@ -12,7 +12,7 @@ from typing import ClassVar
 from ehrqa_cli import registry
 from ehrqa_cli.chat import Gguf, Transcript, Writer
 from ehrqa_cli.contracts.errors import ModelError, PluginError
-from ehrqa_cli.contracts.judging import Asked, Judge, prompt, verdict
+from ehrqa_cli.contracts.judging import Judge, JudgedQuestion, prompt, verdict
 from ehrqa_cli.evaluate.wording import exact, token_f1
 from ehrqa_cli.llama import Llama
 
@@ -28,7 +28,7 @@ class ExactJudge(Judge):
     name: ClassVar[str] = "exact"
     steady: ClassVar[bool] = True
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         return float(exact(asked.gold, asked.predicted))
 
     def provenance(self) -> Mapping[str, str]:
@@ -41,7 +41,7 @@ class F1Judge(Judge):
     name: ClassVar[str] = "f1"
     steady: ClassVar[bool] = True
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         return token_f1(asked.gold, asked.predicted)
 
     def provenance(self) -> Mapping[str, str]:
@@ -57,7 +57,7 @@ class PromptJudge(Judge):
         self._complete = complete
         self._model = dict(model)
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         return verdict(self._complete(prompt(asked)))
 
     def provenance(self) -> Mapping[str, str]:
@@ -122,7 +122,7 @@ def open_judge(name: str) -> Judge:
     return registry.load(registry.JUDGE, name, Judge)()  # type: ignore[type-abstract]
 
 
-def verdicts(judge: Judge, asked: Asked, times: int = TIMES) -> list[float]:
+def verdicts(judge: Judge, asked: JudgedQuestion, times: int = TIMES) -> list[float]:
     """What ``judge`` says when it is asked ``times``; a steady one is asked once."""
     if judge.steady:
         return [judge.judge(asked)] * times

@@ -14,7 +14,7 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Row, Status
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.many import ask_many
-from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.asked import SCORING
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
@@ -148,13 +148,13 @@ class PluggedRun:
     def _report(self, header: Plain, records: Sequence[Plain]) -> ImageReport:
         figures = dict(self.benchmark.aggregate(records))
         rows = tuple(figures.items())
-        tables = [Table("1", f"{len(records)} questions", ("measure", "value"), (("", rows),))]
+        tables = [StudyTable("1", f"{len(records)} questions", ("measure", "value"), (("", rows),))]
         groups = sorted({str(record["group"]) for record in records})
         if len(groups) > 1:
             tables.append(self._by_group(records, tuple(figures)))
         return ImageReport(header, figures, tuple(tables))
 
-    def _by_group(self, records: Sequence[Plain], names: tuple[str, ...]) -> Table:
+    def _by_group(self, records: Sequence[Plain], names: tuple[str, ...]) -> StudyTable:
         def group(record: Plain) -> str:
             return str(record["group"])
 
@@ -163,4 +163,4 @@ class PluggedRun:
             inside = list(found)
             figures = self.benchmark.aggregate(inside)
             rows.append((name, len(inside), *(figures.get(each) for each in names)))
-        return Table("2", "by group", ("group", "questions", *names), (("", tuple(rows)),))
+        return StudyTable("2", "by group", ("group", "questions", *names), (("", tuple(rows)),))

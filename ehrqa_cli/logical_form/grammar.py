@@ -54,36 +54,36 @@ FINISH = ("keys", "values", "avg", "max", "min", "median", "sum", "count", "perc
 
 
 @dataclass(frozen=True)
-class Kind:
+class EventKind:
     """A kind of event: the type of its item (None: it has none) and whether one must be given."""
 
     item: str | None = None
     required: bool = False
 
 
-KINDS: dict[str, Kind] = {
-    "person": Kind(),
-    "admission": Kind(),
-    "discharge": Kind(),
-    "icustay": Kind(),
-    "transfer": Kind("careunit"),
-    "dx": Kind("dx"),
-    "proc": Kind("proc"),
-    "rx": Kind("drug"),
-    "lab": Kind("lab"),
-    "vital": Kind("vital"),
-    "intake": Kind("intake"),
-    "output": Kind("output"),
-    "specimen": Kind("specimen"),
-    "mtest": Kind("mtest"),
-    "organism": Kind("organism"),
-    "bill": Kind(),
-    "death": Kind(),
-    "study": Kind("study"),
-    "item": Kind("abbrev", required=True),
-    "finding": Kind(),
-    "wide_heart": Kind(),
-    "wide_mediastinum": Kind(),
+KINDS: dict[str, EventKind] = {
+    "person": EventKind(),
+    "admission": EventKind(),
+    "discharge": EventKind(),
+    "icustay": EventKind(),
+    "transfer": EventKind("careunit"),
+    "dx": EventKind("dx"),
+    "proc": EventKind("proc"),
+    "rx": EventKind("drug"),
+    "lab": EventKind("lab"),
+    "vital": EventKind("vital"),
+    "intake": EventKind("intake"),
+    "output": EventKind("output"),
+    "specimen": EventKind("specimen"),
+    "mtest": EventKind("mtest"),
+    "organism": EventKind("organism"),
+    "bill": EventKind(),
+    "death": EventKind(),
+    "study": EventKind("study"),
+    "item": EventKind("abbrev", required=True),
+    "finding": EventKind(),
+    "wide_heart": EventKind(),
+    "wide_mediastinum": EventKind(),
 }
 MICRO = ("specimen", "mtest", "organism")
 IMAGE = ("finding", "wide_heart", "wide_mediastinum")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.images import Coverage
-from ehrqa_cli.ehr.servers import called
+from ehrqa_cli.ehr.backend.servers import called
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine import Session

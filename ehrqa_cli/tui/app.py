@@ -13,7 +13,7 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.widgets import Input
 
-from ehrqa_cli.ehr.servers import called
+from ehrqa_cli.ehr.backend.servers import called
 from ehrqa_cli.tui.about import told
 from ehrqa_cli.tui.keys import APP_KEYS, explained
 from ehrqa_cli.tui.listening import Listening

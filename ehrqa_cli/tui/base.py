@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widgets import Footer, Static
 
-from ehrqa_cli.ehr.servers import called
+from ehrqa_cli.ehr.backend.servers import called
 from ehrqa_cli.tui.evidence import EvidenceSide
 from ehrqa_cli.tui.keys import APP_KEYS
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine

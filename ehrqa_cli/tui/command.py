@@ -34,7 +34,7 @@ def chat(plain: bool, theme: str | None, **flags: Any) -> int:
     """
     options = read_answer_options(flags)
     if plain or not has_screen():
-        from ehrqa_cli.cli.chat_plain import plain_chat
+        from ehrqa_cli.cli.chat.plain import plain_chat
 
         return plain_chat(options)
     if not _only_notes(options.db):

@@ -15,12 +15,12 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Footer, Static
 
-from ehrqa_cli.build.notes.review import ACCEPTED, EDITED, Content, Decision, Item, Review
-from ehrqa_cli.build.notes.review.export import rows
-from ehrqa_cli.build.notes.review.fields import of_fields, to_fields
-from ehrqa_cli.build.notes.review.figures import figures, times
-from ehrqa_cli.build.notes.review.items import checked
 from ehrqa_cli.contracts.errors import BuildError
+from ehrqa_cli.sets.notes.review import ACCEPTED, EDITED, Content, Decision, Item, Review
+from ehrqa_cli.sets.notes.review.export import rows
+from ehrqa_cli.sets.notes.review.fields import of_fields, to_fields
+from ehrqa_cli.sets.notes.review.figures import figures, times
+from ehrqa_cli.sets.notes.review.items import checked
 from ehrqa_cli.tui.panes.note import Lines
 from ehrqa_cli.tui.review_panes import EditPane, ItemPane, Notes, views
 from ehrqa_cli.tui.show import one_line, text

@@ -12,15 +12,15 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
-from ehrqa_cli.build.notes.review.fields import ANSWER, EVIDENCE, QUESTION
 from ehrqa_cli.cli.output import safe
 from ehrqa_cli.engine.chat import NoteLine, NoteView
+from ehrqa_cli.sets.notes.review.fields import ANSWER, EVIDENCE, QUESTION
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.build.notes.review import Content, Decision, Item
     from ehrqa_cli.contracts.notes import Note
+    from ehrqa_cli.sets.notes.review import Content, Decision, Item
 
 _SIGNS = {"accepted": "✓ accepted", "edited": "✎ edited", "dropped": "✗ dropped"}
 _QUOTED = 160  # characters of a piece of evidence beside the note that holds it

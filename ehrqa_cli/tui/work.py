@@ -129,7 +129,7 @@ class Work:
         """Write the conversation to a file, in the format of its name's ending."""
 
         def job() -> None:
-            from ehrqa_cli.cli.chat_export import export_chat
+            from ehrqa_cli.cli.chat.export import export_chat
 
             talk = self._talk()
             self._post(say.Exported(export_chat(path, talk.turns, title=talk.title, force=force)))

@@ -11,7 +11,7 @@ from ehrqa_cli.contracts.images import ImageReader, SceneGraph
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.vqa.answer import image_answer
 from ehrqa_cli.vqa.imaging.decode import decode
-from ehrqa_cli.vqa.model.run import Seen
+from ehrqa_cli.vqa.model.network import Seen
 from ehrqa_cli.vqa.model.source import ModelGraphs, OneGraph
 from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa

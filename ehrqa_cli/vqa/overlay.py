@@ -17,7 +17,7 @@ from ehrqa_cli.vqa.model import anatomy, fit
 from ehrqa_cli.vqa.model.anatomy import Bools
 from ehrqa_cli.vqa.model.card import Card
 from ehrqa_cli.vqa.model.graph import findings, told
-from ehrqa_cli.vqa.model.run import Seen
+from ehrqa_cli.vqa.model.network import Seen
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from ehrqa_cli.contracts.images import (
     ANYWHERE,
     NO_STUDY,
-    Asked,
     ImageAnswer,
     ImageAnswers,
+    ImageQuestion,
     NotAnswered,
     Relation,
     RelationUsed,
@@ -66,13 +66,13 @@ class Vqa:
         """Do people say what the images show (labels), and no model?"""
         return "scene_graphs" in self.provenance()
 
-    def ask(self, question: str) -> Asked:
+    def ask(self, question: str) -> ImageQuestion:
         """Read the words; ``reason`` is set when no image could give an answer."""
         try:
             program = parse(question)
         except Unparsed as error:
-            return Asked(question, reason=error.reason)
-        return Asked(
+            return ImageQuestion(question, reason=error.reason)
+        return ImageQuestion(
             question,
             program.verify,
             program.content_type,
@@ -155,7 +155,7 @@ class Vqa:
         if close is not None:
             close()
 
-    def _program(self, question: str) -> tuple[Asked, Program]:
+    def _program(self, question: str) -> tuple[ImageQuestion, Program]:
         asked = self.ask(question)
         if asked.reason:
             raise NotAnswered(asked.reason)

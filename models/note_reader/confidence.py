@@ -27,12 +27,12 @@ from ehrqa_cli.notes.find import index_notes
 from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.read import EmbeddedReader, decline
 from ehrqa_cli.notes.read.compose import compose
-from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.question import AnswerKind
 from ehrqa_cli.notes.read.topic import topic
 from ehrqa_cli.notes.read.weights import Weights, score
 
 DECAY = {"right": 0.03, "right_choice": 0.1}
-WORKED_OUT = (Kind.ARITHMETIC, Kind.COMPARISON)
+WORKED_OUT = (AnswerKind.ARITHMETIC, AnswerKind.COMPARISON)
 Told = tuple[dict[str, float], bool, int]  # features, right, patient
 
 

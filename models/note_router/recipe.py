@@ -4,7 +4,7 @@
 
 Notes: phrasings.txt filled from its lists, and tests/benchmarks/notes_own. Tables and images:
 phrasings.txt too, EHRSQL-2024 train (the unanswerable ones too, which the tables decline),
-questions of `ehrqa_cli.build`, and the "tune" half of tests/benchmarks/clinicians; half of those
+questions of `ehrqa_cli.sets`, and the "tune" half of tests/benchmarks/clinicians; half of those
 that name a patient are taken a second time with "he", "she" or "the patient" instead, so that the
 number of a patient tells nothing. Prints the accuracy with whole phrasings, templates and patients
 left out. Needs scikit-learn and the sentence model; four minutes of one core.
@@ -26,8 +26,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
-from ehrqa_cli.build.generate import generate
-from ehrqa_cli.build.vocabulary import read_vocabulary
+from ehrqa_cli.sets.pairs.generate import generate
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.engine.note_route import BUCKETS, MIDDLING, buckets, masked
 from ehrqa_cli.notes.find.embed import Embedder
 

@@ -26,7 +26,7 @@ _linker: Any = None
 def open_linker(database: str) -> Any:
     """The linker over this database's own values; without fuzzy matches, which would train the
     model on guesses."""
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
     from ehrqa_cli.ehr.value_index import ValueIndex
     from ehrqa_cli.text2sql.linking import Linker
 

@@ -37,10 +37,10 @@ def pairs(args: argparse.Namespace, python: str) -> Path:
     prepared: Path = args.work / "prepared.jsonl"
     if not built.exists():
         options = ("--n", str(args.count), "--seed", str(args.seed), "--out", built)
-        run(python, "-m", "ehrqa_cli.build.generate", "--db", args.db, *options)
+        run(python, "-m", "ehrqa_cli.sets.pairs.generate", "--db", args.db, *options)
     if not inverse.exists():
         options = ("--data", args.ehrsql, "--split", "train", "--out", inverse)
-        run(python, "-m", "ehrqa_cli.build.inverse", *options)
+        run(python, "-m", "ehrqa_cli.sets.inverse", *options)
     if not prepared.exists():
         sources = (f"built={built}", f"ehrsql={inverse}")
         dropped = args.work / "dropped.jsonl"

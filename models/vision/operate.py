@@ -24,7 +24,7 @@ from calibrate import binary, common_slope, evenly, label, logit, probability, s
 from ehrqa_cli.vqa.imaging.decode import decode
 from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import card, graph
-from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.model.network import Seen, VisionModel
 
 Array = npt.NDArray[np.floating]
 LEAST, FOLDS, BATCH = 10, 5, 16

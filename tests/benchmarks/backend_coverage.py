@@ -24,14 +24,14 @@ from typing import Any
 import click
 
 from ehrqa_cli import registry
-from ehrqa_cli.build.inverse import Unrecognised, invert
 from ehrqa_cli.contract_suite.database import same_rows, sample_tables, wrapped
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
 from ehrqa_cli.neuralsql import Context, bind
+from ehrqa_cli.sets.inverse import Unrecognised, invert
 
 NOW = Context("2100-12-31 23:59:00")
 LIMITS = Limits(seconds=120.0, rows=100_000)

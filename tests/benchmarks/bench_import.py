@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ehrqa_cli.ehr.import_options import ImportOptions
-from ehrqa_cli.ehr.mimic_import import import_mimic
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import ImportOptions
 
 _ITEMS = ((220045, "bpm"), (220050, "mmHg"), (220210, "insp/min"), (220277, "%"), (223762, "°C"))
 _HEADERS = {

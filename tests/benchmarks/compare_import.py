@@ -24,9 +24,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.ehr.import_options import EHRSQL_NOW, ImportOptions
-from ehrqa_cli.ehr.mimic_import import import_mimic
-from ehrqa_cli.ehr.schema import TABLES, Table
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import EHRSQL_NOW, ImportOptions
+from ehrqa_cli.ehr.schema import TABLES, EhrTable
 
 # what is not known yet of something that lasts beyond the present
 _ENDS = {"dischtime": ("dischtime", "discharge_location")}
@@ -63,17 +63,17 @@ class _Comparer:
                 there = datetime.fromisoformat(self.visits[hadm])
                 self.shift[subject] = datetime.fromisoformat(time) - there
 
-    def rows(self, connection: sqlite3.Connection, table: Table) -> Iterator[dict[str, Any]]:
+    def rows(self, connection: sqlite3.Connection, table: EhrTable) -> Iterator[dict[str, Any]]:
         """Rows by column, of the columns that the reference has."""
         columns = [r[1] for r in self.reference.execute(f"PRAGMA table_info({table.name})")]
         names = [c for c in columns if c != "row_id"]
         for row in connection.execute(f"SELECT {', '.join(names)} FROM {table.name}"):
             yield dict(zip(names, row, strict=True))
 
-    def _times(self, table: Table) -> list[str]:
+    def _times(self, table: EhrTable) -> list[str]:
         return [c.name for c in table.columns if c.type.startswith("TIMESTAMP")]
 
-    def unshifted(self, table: Table) -> Counter[tuple[Any, ...]]:
+    def unshifted(self, table: EhrTable) -> Counter[tuple[Any, ...]]:
         """The reference's rows in the import's time."""
         found: Counter[tuple[Any, ...]] = Counter()
         for row in self.rows(self.reference, table):
@@ -83,7 +83,7 @@ class _Comparer:
             found[tuple(row.values())] += 1
         return found
 
-    def compare(self, table: Table) -> Comparison:
+    def compare(self, table: EhrTable) -> Comparison:
         """Count the rows of one table."""
         left = self.unshifted(table)
         total, made, equal, other, later, rest = left.total(), 0, 0, 0, 0, 0

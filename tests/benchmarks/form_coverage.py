@@ -18,11 +18,11 @@ from pathlib import Path
 
 import click
 
-from ehrqa_cli.build.inverse import Unrecognised, invert
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
 from ehrqa_cli.neuralsql import Context
 from ehrqa_cli.neuralsql import bind as bind_names
+from ehrqa_cli.sets.inverse import Unrecognised, invert
 
 NOW = Context("2100-12-31 23:59:00")
 _EXCHANGED = {

@@ -30,18 +30,18 @@ from typing import Any
 
 import click
 
-from ehrqa_cli.build.inverse import Unrecognised, invert
 from ehrqa_cli.contract_suite.database import same_rows
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.import_options import ImportOptions
-from ehrqa_cli.ehr.mimic_import import import_mimic
-from ehrqa_cli.ehr.open import open_database
+from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.schema import TABLES
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
 from ehrqa_cli.neuralsql import Context, bind
+from ehrqa_cli.sets.inverse import Unrecognised, invert
 
 LIMITS = Limits(seconds=120.0, rows=300_000)
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")

@@ -21,14 +21,14 @@ from typing import Any
 import mixed_made_up
 
 from ehrqa_cli.contracts.types import Scope, Status
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.mixed import MixedAnswer, answer_mixed, note_facts, open_rows, split
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.notes.desk import NoteDesk
-from ehrqa_cli.notes.importing.run import import_notes
+from ehrqa_cli.notes.importing.importer import import_notes
 from ehrqa_cli.text2sql.local import LocalModel
 
 

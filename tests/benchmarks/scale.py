@@ -26,8 +26,9 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr import bulk, schema
-from ehrqa_cli.ehr.open import now_in, open_database
+from ehrqa_cli.ehr import schema
+from ehrqa_cli.ehr.backend import bulk
+from ehrqa_cli.ehr.backend.open import now_in, open_database
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.vqa.tables import reader_of
 
@@ -154,7 +155,7 @@ def to_sqlite(folder: Path, out: Path) -> None:
         bulk.write_meta(target, dict(meta))
 
 
-def _index(target: sqlite3.Connection, tables: tuple[schema.Table, ...]) -> None:
+def _index(target: sqlite3.Connection, tables: tuple[schema.EhrTable, ...]) -> None:
     bulk.index(target, tables, lambda done, of: None)
 
 

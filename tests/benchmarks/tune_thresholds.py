@@ -32,21 +32,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ehrqa_cli.build.generate import generate
-from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Limits, Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
 from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.risk import Thresholds
-from ehrqa_cli.evaluate.asked import Asked, ask_all, swap_ids
+from ehrqa_cli.evaluate.asked import GoldQuestion, ask_all, swap_ids
 from ehrqa_cli.evaluate.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import Goal, Known, apply, choose_known, hashes, write
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
+from ehrqa_cli.sets.pairs.generate import generate
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.text2sql.local import LocalModel
 
 SEED = 770_031  # training uses small seeds
@@ -71,7 +71,7 @@ def roughen(text: str, rng: random.Random) -> str:
     return text.lower() if rng.random() < 0.3 else text
 
 
-def built(db: Path, session: Session, n: int) -> Iterator[Asked]:
+def built(db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
     """Three quarters with an answer, which is what their own form gives, the rest without."""
     rng = random.Random(SEED)
     vocabulary = read_vocabulary(db)
@@ -80,7 +80,7 @@ def built(db: Path, session: Session, n: int) -> Iterator[Asked]:
         for pair in generate(4 * left, SEED, vocabulary, families=families):
             if left == 0:
                 break
-            item = Asked(roughen(pair.question, rng), group=pair.template, source="built")
+            item = GoldQuestion(roughen(pair.question, rng), group=pair.template, source="built")
             if pair.form != "abstain":
                 sql = _runs(pair.form, session)
                 if sql is None:
@@ -102,28 +102,28 @@ def _runs(form: str, session: Session) -> str | None:
     return None if of_result(result) else sql
 
 
-def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[Asked]:
+def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[GoldQuestion]:
     """What training held out of EHRSQL's train, by the hash of the linked question."""
     rng = random.Random(SEED)
     for item in load_ehrsql(data, "train").items:
         text = session.linker.link(item.question, fuzzy=False).text  # as prepare.py links
         if zlib.crc32(text.encode()) % 10_000 < DEV_SHARE * 10_000:
-            yield Asked(item.question, sql=item.gold, group=item.id, source="ehrsql")
+            yield GoldQuestion(item.question, sql=item.gold, group=item.id, source="ehrsql")
             swapped = swap_ids(item.question, patients, rng)
             if item.gold is None and swapped != item.question:
-                yield Asked(swapped, group=item.id, source="ehrsql")
+                yield GoldQuestion(swapped, group=item.id, source="ehrsql")
 
 
-def clinicians(path: Path) -> Iterator[Asked]:
+def clinicians(path: Path) -> Iterator[GoldQuestion]:
     """The half that may be looked at."""
     for line in path.read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         if item["split"] == "tune":
             sql = item["gold_sql"]
-            yield Asked(item["question"], sql=sql, group=item["id"], source="clinicians")
+            yield GoldQuestion(item["question"], sql=sql, group=item["id"], source="clinicians")
 
 
-def weighed(items: list[Asked]) -> list[Asked]:
+def weighed(items: list[GoldQuestion]) -> list[GoldQuestion]:
     """With weights such that sources and their unanswerable questions have their shares."""
     counts = Counter((i.source, i.answerable) for i in items)
     present = {source for source, _ in counts}
@@ -193,11 +193,11 @@ def _start(db: Path) -> None:
     _worker = _session(db)
 
 
-def _ask(items: list[Asked]) -> list[Known]:
+def _ask(items: list[GoldQuestion]) -> list[Known]:
     return ask_all(items, _worker)
 
 
-def asked(items: list[Asked], db: Path, jobs: int) -> list[Known]:
+def asked(items: list[GoldQuestion], db: Path, jobs: int) -> list[Known]:
     """Every question asked, in ``jobs`` processes."""
     parts = [items[i : i + 10] for i in range(0, len(items), 10)]
     found: list[Known] = []

@@ -25,14 +25,14 @@ import numpy as np
 from PIL import Image
 
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.neuralsql import execute
 from ehrqa_cli.vqa import Vqa
 from ehrqa_cli.vqa.imaging.decode import decode
 from ehrqa_cli.vqa.imaging.find import ImageRoot
 from ehrqa_cli.vqa.model import graph, pipeline
 from ehrqa_cli.vqa.model.cache import Entry, File, GraphCache
-from ehrqa_cli.vqa.model.run import VisionModel
+from ehrqa_cli.vqa.model.network import VisionModel
 from ehrqa_cli.vqa.model.source import ModelGraphs, OneGraph, Parts
 
 AS_OF = "2100-12-31 23:59:00"

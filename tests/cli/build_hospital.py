@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.vqa.ontology import POSSIBLE
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ehrqa_cli.cli.batch_run import Run
+from ehrqa_cli.cli.batch.run import Run
 from ehrqa_cli.contracts.types import Question, Scope, Status
 from ehrqa_cli.engine import open_session
-from ehrqa_cli.vqa.model.run import VisionModel
+from ehrqa_cli.vqa.model.network import VisionModel
 
 CARD = Path(__file__).resolve().parents[1] / "fixtures" / "vision" / "card.json"
 COUNT = "how many patients are there?"

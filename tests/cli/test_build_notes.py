@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ehrqa_cli.build.notes.review import Decision, Review, load_set
+from ehrqa_cli.sets.notes.review import Decision, Review, load_set
 
 DRUGS = ("aspirin", "heparin", "furosemide", "vancomycin", "metoprolol")
 
@@ -67,7 +67,7 @@ def test_emrqa_broken_off_goes_on_to_the_same_bytes(cli, tmp_path, monkeypatch, 
     tree = annotated(tmp_path / "tree")
     args = ("build", "emrqa", "--annotations", tree, "--out")
     assert cli(*args, tmp_path / "whole").code == 0
-    from ehrqa_cli.build.notes.emrqa import build
+    from ehrqa_cli.sets.notes.emrqa import build
 
     real, left = build._of_note, [after]
 

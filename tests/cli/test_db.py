@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.cli import db_import
+from ehrqa_cli.cli.db import importing as db_import
 from ehrqa_cli.cli.demo import QUESTIONS
-from ehrqa_cli.ehr import mimic_import
-from ehrqa_cli.ehr.import_options import EHRSQL_CHART_ITEMS, ImportOptions, ImportReport
+from ehrqa_cli.ehr.mimic import importer as mimic_import
+from ehrqa_cli.ehr.mimic.options import EHRSQL_CHART_ITEMS, ImportOptions, ImportReport
 
 
 @pytest.fixture

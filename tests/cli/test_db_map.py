@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.ehr import mapping
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.mapping import document as mapping
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ import pytest
 
 from ehrqa_cli.evaluate.abstention import report
 from ehrqa_cli.evaluate.abstention.report import AbstentionReport
-from ehrqa_cli.evaluate.abstention.run import Regime, Runner
 from ehrqa_cli.evaluate.abstention.split import SplitSettings
 from ehrqa_cli.evaluate.abstention.study import Plan
-from ehrqa_cli.evaluate.abstention.tables import Table
+from ehrqa_cli.evaluate.abstention.study_pass import Regime, Runner
+from ehrqa_cli.evaluate.abstention.tables import StudyTable
 
-TABLE = Table("2", "t", ("Method", "valid P_exe"), (("block", (("Beam *", 99.04),)),), ("a note",))
+TABLE = StudyTable(
+    "2", "t", ("Method", "valid P_exe"), (("block", (("Beam *", 99.04),)),), ("a note",)
+)
 
 
 @pytest.fixture

@@ -266,7 +266,7 @@ def test_sign_test(lost: int, won: int, p: float | None) -> None:
 def test_the_list_says_what_each_needs(cli: Any) -> None:
     import click
 
-    from ehrqa_cli.cli.evaluation import evaluation
+    from ehrqa_cli.cli.eval.command import evaluation
 
     context = click.Context(evaluation)
     commands = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ehrqa_cli
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 

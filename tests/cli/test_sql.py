@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
 COUNT = "SELECT gender, count(*) AS n FROM patients GROUP BY gender ORDER BY gender"
 BOMB = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT max(x) FROM c"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ehrqa_cli.cli import images_model
+from ehrqa_cli.cli.images import model as images_model
 from ehrqa_cli.ehr import schema
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "vision"

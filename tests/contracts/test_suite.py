@@ -22,7 +22,7 @@ from ehrqa_cli.contracts.errors import DatabaseError, ModelError
 from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
 
 class Careless(SqliteDatabase):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli import registry
-from ehrqa_cli.build.generate import Generator
-from ehrqa_cli.build.templates import load_library
-from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contract_suite.database import Opened, opened, same_rows
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
+from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.templates import load_library
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 
 BACKENDS = [name for name in registry.names(registry.DATABASE) if name != "sqlite"]
 EVERY = 4  # of the templates, so that this stays quick; tests/benchmarks has all gold queries

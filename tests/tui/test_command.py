@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ehrqa_cli.cli import chat_plain, main
+from ehrqa_cli.cli import main
+from ehrqa_cli.cli.chat import plain as chat_plain
 from ehrqa_cli.tui import command
 
 from .harness import options

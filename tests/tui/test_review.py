@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from ehrqa_cli.build.notes.review import Review, load_set
+from ehrqa_cli.sets.notes.review import Review, load_set
 from ehrqa_cli.tui.panes.note import Lines
 from ehrqa_cli.tui.review import ReviewApp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ehrqa_cli.engine.mixed.types import (
     Aspect,
     Compared,
-    Kind,
+    ComparedKind,
     Measure,
     Mixed,
     NoteFound,
@@ -66,7 +66,7 @@ def _sign(mixed: Mixed, note: Measure, table: Measure) -> int | None:
     if mixed.aspect is Aspect.ROUTE:
         a, b = routes(note.text), routes(table.text)
         return None if not a or not b else 0 if a & b else 2
-    return order(note, table, rounded=mixed.kind is Kind.LAB)
+    return order(note, table, rounded=mixed.kind is ComparedKind.LAB)
 
 
 def _several(mixed: Mixed, note: NoteFound, table: TableFound, text: str) -> Compared:
@@ -101,7 +101,7 @@ def _presence(mixed: Mixed, note: NoteFound, table: TableFound) -> Compared:
 
 
 def _what(mixed: Mixed) -> str:
-    if mixed.kind is Kind.LAB:
+    if mixed.kind is ComparedKind.LAB:
         return f"value of {mixed.subject}"
     return f"{mixed.aspect.value} of {mixed.subject}"
 
@@ -124,7 +124,11 @@ def _denial(note: NoteFound) -> str:
 
 
 def _table_side(mixed: Mixed, table: TableFound) -> str:
-    where = {Kind.MEDICATION: "order", Kind.LAB: "measurement", Kind.DIAGNOSIS: "code"}[mixed.kind]
+    where = {
+        ComparedKind.MEDICATION: "order",
+        ComparedKind.LAB: "measurement",
+        ComparedKind.DIAGNOSIS: "code",
+    }[mixed.kind]
     when = f" of {table.when[:16]}" if table.when else ""
     if mixed.aspect is Aspect.PRESENT:
         if table.present:

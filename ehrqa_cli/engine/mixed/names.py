@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ehrqa_cli.engine.mixed.types import Kind, Mixed
+from ehrqa_cli.engine.mixed.types import ComparedKind, Mixed
 from ehrqa_cli.notes.find import terms
 from ehrqa_cli.text2sql.linking import synonyms
 from ehrqa_cli.text2sql.linking.aliases import aliases, words
 
-_TYPE = {Kind.MEDICATION: "drug", Kind.LAB: "lab", Kind.DIAGNOSIS: "dx"}
+_TYPE = {ComparedKind.MEDICATION: "drug", ComparedKind.LAB: "lab", ComparedKind.DIAGNOSIS: "dx"}
 _DEAREST = 2  # what a shorter name of the database's own may leave out
 _SHORT = 4  # letters of a word that is only found as it is
 
@@ -21,7 +21,7 @@ def names_of(mixed: Mixed) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _names(kind: Kind, subject: str, value: str | None) -> tuple[str, ...]:
+def _names(kind: ComparedKind, subject: str, value: str | None) -> tuple[str, ...]:
     said = " ".join(words(subject))
     found = {said: None}
     if value is not None:
@@ -34,7 +34,9 @@ def _names(kind: Kind, subject: str, value: str | None) -> tuple[str, ...]:
     for name in list(found):
         same = terms.names_of(" ".join(terms.words(name)))
         found.update(dict.fromkeys(n for n, weight in same.items() if weight >= terms.SAME))
-    return tuple(name for name in found if len(name) > 1 or name == said or kind is Kind.LAB)
+    return tuple(
+        name for name in found if len(name) > 1 or name == said or kind is ComparedKind.LAB
+    )
 
 
 def _means(concept: synonyms.Concept, names: dict[str, None], value: str | None) -> bool:

@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.notes import Line, NoteAnswer, NoteSpan, Stance
 from ehrqa_cli.engine.mixed.names import find_name, names_of
 from ehrqa_cli.engine.mixed.types import (
     Aspect,
-    Kind,
+    ComparedKind,
     Measure,
     Mixed,
     NoteFacts,
@@ -59,10 +59,10 @@ _FROM_TO = re.compile(
 _AT_DISCHARGE = re.compile(r"\b(?:at|on|upon|before|prior to) discharge\b", re.I)
 _AT_ADMISSION = re.compile(r"\b(?:on|at|upon) (?:admission|arrival|presentation)\b", re.I)
 # Sections in the order in which they say what a patient takes, or has.
-_TIERS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    Kind.MEDICATION: (("discharge medications",), ("medications", "medication list"), ()),
-    Kind.LAB: ((),),
-    Kind.DIAGNOSIS: ((),),
+_TIERS: dict[ComparedKind, tuple[tuple[str, ...], ...]] = {
+    ComparedKind.MEDICATION: (("discharge medications",), ("medications", "medication list"), ()),
+    ComparedKind.LAB: ((),),
+    ComparedKind.DIAGNOSIS: ((),),
 }
 _ADMISSION_SECTIONS = ("admission", "home med", "history of present", "presenting")
 _NEVER = ("allerg", "family")
@@ -108,7 +108,7 @@ def _hits(mixed: Mixed, line: Line, names: tuple[str, ...]) -> Iterable[_Hit]:
         return
     for start, end in find_name(line.text, names):
         stance = stance_of(line.text, start, end, section=line.section)
-        if mixed.kind is Kind.MEDICATION and _STOPPED.search(line.text):
+        if mixed.kind is ComparedKind.MEDICATION and _STOPPED.search(line.text):
             stance = Stance.NEGATED if stance is Stance.STATED else stance
         if mixed.aspect is Aspect.PRESENT:
             yield _Hit(line, None, stance, (start, end))
@@ -118,7 +118,7 @@ def _hits(mixed: Mixed, line: Line, names: tuple[str, ...]) -> Iterable[_Hit]:
 
 
 def _measures(mixed: Mixed, text: str, start: int, end: int) -> list[Measure]:
-    if mixed.kind is Kind.LAB:
+    if mixed.kind is ComparedKind.LAB:
         return _lab_values(mixed, text, end)
     if mixed.aspect is Aspect.ROUTE:
         found = find_route(text[end:])
@@ -195,9 +195,9 @@ def _staged(mixed: Mixed, hits: list[_Hit]) -> list[_Hit]:
     if mixed.stage is Stage.ADMISSION:
         return [hit for hit in hits if _of_admission(hit)]
     later = [hit for hit in hits if not _of_admission(hit)]
-    if mixed.stage is Stage.DISCHARGE and mixed.kind is Kind.LAB:
+    if mixed.stage is Stage.DISCHARGE and mixed.kind is ComparedKind.LAB:
         return [hit for hit in later if _of_discharge(hit)] or later
-    if mixed.kind is not Kind.MEDICATION:
+    if mixed.kind is not ComparedKind.MEDICATION:
         return later or hits
     for tier in _TIERS[mixed.kind]:
         some = [hit for hit in later if not tier or hit.line.section in tier]

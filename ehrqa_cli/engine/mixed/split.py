@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.engine.mixed import wording
-from ehrqa_cli.engine.mixed.types import Aspect, Kind, Mixed, Relation, Stage
+from ehrqa_cli.engine.mixed.types import Aspect, ComparedKind, Mixed, Relation, Stage
 from ehrqa_cli.notes.find import terms
 
-_TYPES = {Kind.MEDICATION: ("drug",), Kind.LAB: ("lab",), Kind.DIAGNOSIS: ("dx",)}
+_TYPES = {
+    ComparedKind.MEDICATION: ("drug",),
+    ComparedKind.LAB: ("lab",),
+    ComparedKind.DIAGNOSIS: ("dx",),
+}
 _TIMES = frozenset({"year", "ym", "ymd", "md", "mon", "stamp", "dur", "agegrp", "careunit"})
 _NOT_A_SUBJECT = frozenset({"icd", "discharge", "admission", "medication", "lab", "diagnosis"})
 _DATED = (
@@ -100,24 +104,24 @@ def _presence(relation: Relation, text: str, rest: str, note: int) -> Relation:
     return Relation.ALSO_IN_NOTE if asked else Relation.ALSO_IN_TABLES
 
 
-def _subject(text: str, linked: LinkedQuestion) -> tuple[Kind | None, Link | None]:
+def _subject(text: str, linked: LinkedQuestion) -> tuple[ComparedKind | None, Link | None]:
     """What is compared, and the kind that the words around it ask for."""
     cued = [kind for kind, cue in wording.CUES if cue.search(text)]
     if any(w.search(text) for w in (wording.DOSE, wording.ROUTE, wording.FREQUENCY)):
-        cued.insert(0, Kind.MEDICATION)
-    for kind in (*cued, *Kind):
+        cued.insert(0, ComparedKind.MEDICATION)
+    for kind in (*cued, *ComparedKind):
         for link in linked.links:
             if link.end > link.start and set(link.types) & set(_TYPES[kind]):
                 return kind, link
     return (cued[0] if cued else None), None
 
 
-def _spoken(text: str, kind: Kind | None) -> str:
+def _spoken(text: str, kind: ComparedKind | None) -> str:
     """The subject in words that the database does not know; "" where there is none to see."""
     for pattern in wording.SPOKEN[kind] if kind else ():
         if found := pattern.search(text):
             return found[1].strip()
-    if kind is not Kind.DIAGNOSIS:
+    if kind is not ComparedKind.DIAGNOSIS:
         return ""
     told = terms.words(text)
     known = [told[a:b] for a, b in terms.phrases(told) if terms.known(told[a:b])]
@@ -130,10 +134,10 @@ def _patient(linked: LinkedQuestion) -> int | None:
     return named.pop() if len(named) == 1 else None
 
 
-def _aspect(text: str, kind: Kind, relation: Relation) -> Aspect:
-    if kind is Kind.DIAGNOSIS:
+def _aspect(text: str, kind: ComparedKind, relation: Relation) -> Aspect:
+    if kind is ComparedKind.DIAGNOSIS:
         return Aspect.PRESENT
-    if kind is Kind.LAB:
+    if kind is ComparedKind.LAB:
         return Aspect.VALUE
     if wording.FREQUENCY.search(text):
         return Aspect.FREQUENCY
@@ -162,25 +166,25 @@ def _refused(rest: str, linked: LinkedQuestion, aspect: Aspect, subject: str, se
     return ""
 
 
-def _note_question(kind: Kind, aspect: Aspect, subject: str) -> str:
-    if kind is Kind.MEDICATION:
+def _note_question(kind: ComparedKind, aspect: Aspect, subject: str) -> str:
+    if kind is ComparedKind.MEDICATION:
         what = {"dose": "dose", "route": "route"}.get(aspect.value, "dose")
         return f"What {what} of {subject} does the discharge summary give?"
-    if kind is Kind.LAB:
+    if kind is ComparedKind.LAB:
         return f"What was the {subject} according to the discharge summary?"
     return f"Is {subject} among the diagnoses of the discharge summary?"
 
 
 def _table_questions(
-    kind: Kind, aspect: Aspect, subject: str, rest: str, patient: int | None
+    kind: ComparedKind, aspect: Aspect, subject: str, rest: str, patient: int | None
 ) -> tuple[str, ...]:
     if not subject or patient is None:
         return ()
-    if kind is Kind.DIAGNOSIS:
+    if kind is ComparedKind.DIAGNOSIS:
         return (f"was patient {patient} diagnosed with {subject}?",)
-    if kind is Kind.MEDICATION and aspect is Aspect.PRESENT:
+    if kind is ComparedKind.MEDICATION and aspect is Aspect.PRESENT:
         return (f"was patient {patient} prescribed {subject}?",)
-    if kind is Kind.MEDICATION:
+    if kind is ComparedKind.MEDICATION:
         when = "first" if wording.FIRST.search(rest) else "last"
         return (
             f"what was the dose of {subject} prescribed {when} time to patient {patient}?",

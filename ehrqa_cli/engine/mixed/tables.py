@@ -17,7 +17,7 @@ from ehrqa_cli.engine.mixed.names import names_of, same_words
 from ehrqa_cli.engine.mixed.types import (
     AskTable,
     Aspect,
-    Kind,
+    ComparedKind,
     Measure,
     Mixed,
     RowOpener,
@@ -91,7 +91,7 @@ def _answered(answer: Answer) -> bool:
 def _other_titles(mixed: Mixed, ask: AskTable, asked: list[Answer]) -> Iterator[str]:
     """Names that the tables have for the patient with all words of the subject, each asked for."""
     who, names = mixed.patient_id, names_of(mixed)
-    dx = mixed.kind is Kind.DIAGNOSIS
+    dx = mixed.kind is ComparedKind.DIAGNOSIS
     listed = (
         f"list the diagnoses of patient {who}"
         if dx

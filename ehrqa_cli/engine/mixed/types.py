@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.types import Answer, Question, Row, Scalar, Status
 from ehrqa_cli.engine.confidence import Reason
 
 
-class Kind(StrEnum):
+class ComparedKind(StrEnum):
     """What is compared."""
 
     MEDICATION = "medication"
@@ -61,7 +61,7 @@ class Mixed:
     """
 
     text: str
-    kind: Kind
+    kind: ComparedKind
     aspect: Aspect
     relation: Relation
     subject: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ehrqa_cli.engine.mixed.types import Kind
+from ehrqa_cli.engine.mixed.types import ComparedKind
 
 
 def _words(text: str) -> re.Pattern[str]:
@@ -84,15 +84,15 @@ FREQUENCY = re.compile(
 )
 CUES = (
     (
-        Kind.DIAGNOSIS,
+        ComparedKind.DIAGNOSIS,
         _words(r"diagnos\w+ cod(?:e|es|ed|ing) icd\S* billed billing problem_list conditions?"),
     ),
     (
-        Kind.LAB,
+        ComparedKind.LAB,
         _words(r"measur\w+ labs? laboratory value level result\w* drawn count reading figure"),
     ),
     (
-        Kind.MEDICATION,
+        ComparedKind.MEDICATION,
         _words(
             r"dos(?:e|es|age) route frequency order(?:ed|s)? prescri\w+ medicat\w+ meds? drugs? "
             r"tablets? mar"
@@ -127,14 +127,14 @@ SEVERAL = re.compile(
 _NAME = r"([\w'-]+(?:\s[\w'-]+){0,5}?)"
 # A subject that the database does not know by this name, in the place where it would stand.
 SPOKEN = {
-    Kind.MEDICATION: (
+    ComparedKind.MEDICATION: (
         re.compile(rf"\bdose of {_NAME}(?=\s+(?:in|on|at|from|according|per|the)\b)", re.I),
         re.compile(
             r"\b(?:the|his|her|is|was|does)\s+([\w-]+)\s+(?:dos(?:e|age)|route|frequency)\b", re.I
         ),
     ),
-    Kind.LAB: (),
-    Kind.DIAGNOSIS: (
+    ComparedKind.LAB: (),
+    ComparedKind.DIAGNOSIS: (
         re.compile(
             rf"\b(?:diagnos[ei]s (?:of|for)|codes? for) {_NAME}(?=\s+(?:in|on|from|that|which|also|"
             r"named|mentioned|listed|according|coded|is|per|of)\b)",

@@ -12,9 +12,9 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.abstention.kept import write_study
 from ehrqa_cli.evaluate.abstention.ngrams import Patterns
-from ehrqa_cli.evaluate.abstention.run import Regime, Runner
 from ehrqa_cli.evaluate.abstention.study import Plan, Study, model_table
-from ehrqa_cli.evaluate.abstention.tables import Table, pattern_table
+from ehrqa_cli.evaluate.abstention.study_pass import Regime, Runner
+from ehrqa_cli.evaluate.abstention.tables import StudyTable, pattern_table
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
 
@@ -24,7 +24,7 @@ class AbstentionReport:
     """``headers`` name data, models and their hashes, one a regime."""
 
     headers: dict[str, dict[str, Any]]
-    tables: tuple[Table, ...]
+    tables: tuple[StudyTable, ...]
     plots: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -108,7 +108,7 @@ def run_abstention(
 
 def _tables(
     valid: Dataset, studies: Sequence[Study], plan: Plan, tell: Callable[[str], None]
-) -> list[Table]:
+) -> list[StudyTable]:
     tables = []
     if "1" in plan.tables:
         patterns = Patterns((i.question, i.gold is not None) for i in valid.items)

@@ -26,7 +26,7 @@ UNMET_NOTE = f"{UNMET} no threshold reaches the precision on valid: the highest 
 
 
 @dataclass(frozen=True)
-class Table:
+class StudyTable:
     """``number`` as in the paper; ``blocks`` are (heading or empty, rows)."""
 
     number: str
@@ -116,14 +116,16 @@ def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
     return (*more, UNMET_NOTE) if marked else more
 
 
-def pattern_table(patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)) -> Table:
+def pattern_table(
+    patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)
+) -> StudyTable:
     """Table 1: the n-grams with the highest ratios."""
     blocks = []
     for size, n in zip(SIZES, top, strict=True):
         found = patterns.predominant(size)[:n]
         rows = tuple((p.text, p.answerable, p.unanswerable, round(p.ratio, 2)) for p in found)
         blocks.append((NAMES[size].capitalize(), rows))
-    return Table(
+    return StudyTable(
         "1",
         f"predominant n-grams in unanswerable questions of {source}",
         ("n-gram", "# ans", "# unans", "ratio"),

@@ -12,7 +12,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.ehrnoteqa.notes import Notes, read_notes
-from ehrqa_cli.evaluate.files import Source, check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
 from ehrqa_cli.notes.lengths import length_of, level_of
 
 NAME = "EHRNoteQA"
@@ -90,7 +90,7 @@ def load_noteqa(data: Path, notes: Path | None = None) -> NoteSet:
     return NoteSet(layout, source.sha256, found.sha256 or source.sha256, tuple(items))
 
 
-def _own_notes(source: Source, data: Path, notes: Path | None) -> Notes:
+def _own_notes(source: ReadFile, data: Path, notes: Path | None) -> Notes:
     given = [_given_notes(raw) for raw in source.content]
     if all(given) and all(_is_text(note) for row in given for note in row):
         return Notes({}, {}, "")
@@ -109,7 +109,7 @@ def _is_text(note: str) -> bool:
     return len(note.split()) > 1
 
 
-def _own(raw: Mapping[str, Any], number: int, found: Notes, source: Source) -> NoteQuestion:
+def _own(raw: Mapping[str, Any], number: int, found: Notes, source: ReadFile) -> NoteQuestion:
     patient = _whole(raw["patient_id"])
     answer = _letter(raw["answer"], number, source)
     assert answer is not None
@@ -141,7 +141,7 @@ def _own(raw: Mapping[str, Any], number: int, found: Notes, source: Source) -> N
 
 
 def _notes_of(
-    raw: Mapping[str, Any], patient: str, number: int, found: Notes, source: Source
+    raw: Mapping[str, Any], patient: str, number: int, found: Notes, source: ReadFile
 ) -> tuple[Note, ...]:
     given = _given_notes(raw)
     if not given:
@@ -163,7 +163,7 @@ def _notes_of(
     return tuple(out)
 
 
-def _open(raw: Mapping[str, Any], found: Notes, source: Source) -> NoteQuestion:
+def _open(raw: Mapping[str, Any], found: Notes, source: ReadFile) -> NoteQuestion:
     patient = str(raw["patient_id"])
     notes = tuple(found.of_patient.get(patient, ()))
     if not notes:
@@ -189,7 +189,7 @@ def _open(raw: Mapping[str, Any], found: Notes, source: Source) -> NoteQuestion:
     )
 
 
-def _no_notes(patient: str, source: Source) -> EvaluationError:
+def _no_notes(patient: str, source: ReadFile) -> EvaluationError:
     return EvaluationError(
         f"there are no notes of patient {patient}, whom {source.path} asks about",
         "give their file with --notes FILE (MIMIC-IV-Note's discharge.csv, or JSON Lines)",
@@ -197,7 +197,7 @@ def _no_notes(patient: str, source: Source) -> EvaluationError:
 
 
 def _evidence(
-    pieces: Sequence[Mapping[str, Any]], notes: Mapping[str, Note], source: Source
+    pieces: Sequence[Mapping[str, Any]], notes: Mapping[str, Note], source: ReadFile
 ) -> tuple[Gold, ...]:
     out = []
     for piece in pieces:
@@ -214,7 +214,7 @@ def _evidence(
     return tuple(out)
 
 
-def _letter(value: Any, where: Any, source: Source) -> str | None:
+def _letter(value: Any, where: Any, source: ReadFile) -> str | None:
     if value is None:
         return None
     found = str(value).strip().upper()

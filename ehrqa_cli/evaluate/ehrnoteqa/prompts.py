@@ -1,7 +1,7 @@
 """What a model is given that is asked a question of the set.
 
 The prompts by which the paper's models were asked are not printed. ``ask`` puts the marks that made
-the questions (build/notes/prompts.py) around the notes, the question and, for multiple choice, the
+the questions (sets/notes/prompts.py) around the notes, the question and, for multiple choice, the
 five options; the judge's prompt (A.3) is in contracts/judging.py.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ehrqa_cli.build.notes.prompts import marked
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.notes.prompts import marked
 
 
 def ask(question: str, notes: Sequence[Note], choices: Mapping[str, str] | None) -> str:

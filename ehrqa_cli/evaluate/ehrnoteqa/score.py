@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ehrqa_cli.contracts.judging import Asked, Judge
+from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
 from ehrqa_cli.contracts.notes import Note, NoteSpan
 from ehrqa_cli.evaluate.ehrnoteqa.load import Gold, NoteQuestion
 from ehrqa_cli.evaluate.judge import verdicts
@@ -60,7 +60,7 @@ def _choice(item: NoteQuestion, given: GivenAnswer) -> str | None:
     return meant_option(given.text, item.choices) if given.text else None
 
 
-def _asked(item: NoteQuestion, given: GivenAnswer, form: str) -> Asked:
+def _asked(item: NoteQuestion, given: GivenAnswer, form: str) -> JudgedQuestion:
     choices = item.choices if form == MULTI_CHOICE else None
     gold = item.answer_text or ""
     if choices and item.answer:
@@ -68,7 +68,7 @@ def _asked(item: NoteQuestion, given: GivenAnswer, form: str) -> Asked:
     output = given.text or ""
     if choices and given.choice is not None and given.choice in choices:
         output = f"{given.choice}: {choices[given.choice]}"
-    return Asked(item.question, gold, output, item.notes, choices)
+    return JudgedQuestion(item.question, gold, output, item.notes, choices)
 
 
 def _cited(item: NoteQuestion, spans: Sequence[NoteSpan]) -> Plain:

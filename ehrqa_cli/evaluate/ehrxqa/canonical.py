@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ehrqa_cli.build.inverse import Unrecognised, invert
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.logical_form import normalise, parse, print_form
 from ehrqa_cli.neuralsql.rules import vqa
+from ehrqa_cli.sets.inverse import Unrecognised, invert
 from ehrqa_cli.sqltext import DIALECT, parse_select, quote, replace_spans, tokens
 
 

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ehrqa_cli.build.cxr_vocabulary import CATEGORY_WORDS
-from ehrqa_cli.build.image_templates import image_templates
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, OBJECTS
+from ehrqa_cli.sets.pairs.cxr_vocabulary import CATEGORY_WORDS
+from ehrqa_cli.sets.pairs.image_templates import image_templates
 
 _SLOT = re.compile(r"\$?[{\[]([a-z_0-9]+)[}\]]")
 _COMPARISONS = {

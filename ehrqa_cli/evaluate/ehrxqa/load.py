@@ -11,7 +11,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.evaluate.ehrxqa.forms import form_of
-from ehrqa_cli.evaluate.files import Source, check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
 from ehrqa_cli.evaluate.given import rows_of
 from ehrqa_cli.logical_form import compile_sql, parse
 
@@ -110,7 +110,7 @@ def _names(split: str) -> tuple[str, ...]:
     return (*(f"{folder}{split}.json" for folder in folders), OPEN)
 
 
-def _open(raw: Mapping[str, Any], text: str, source: Source) -> XqaItem:
+def _open(raw: Mapping[str, Any], text: str, source: ReadFile) -> XqaItem:
     form = form_of(raw["template"], raw.get("template_text", "")) if raw["answerable"] else None
     return XqaItem(
         id=str(raw["id"]),
@@ -125,7 +125,7 @@ def _open(raw: Mapping[str, Any], text: str, source: Source) -> XqaItem:
     )
 
 
-def _own(raw: Mapping[str, Any], number: int, text: str, source: Source) -> XqaItem:
+def _own(raw: Mapping[str, Any], number: int, text: str, source: ReadFile) -> XqaItem:
     impossible = bool(raw.get("is_impossible"))
     # The tag names the template where ``template`` holds a paraphrase of it.
     template = str(raw.get("q_tag") or raw["template"])
@@ -143,7 +143,7 @@ def _own(raw: Mapping[str, Any], number: int, text: str, source: Source) -> XqaI
     )
 
 
-def _rows(answer: Any, source: Source) -> tuple[Row, ...]:
+def _rows(answer: Any, source: ReadFile) -> tuple[Row, ...]:
     if answer is None or (isinstance(answer, str) and "generate" in answer.lower()):
         raise EvaluationError(
             f"{source.path} has questions without an answer",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ehrqa_cli.contracts.types import Row as Cells
-from ehrqa_cli.evaluate.abstention.tables import Row, Table
+from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.asked import plain_rows
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
@@ -115,7 +115,7 @@ def declined_of_unanswerable(found: Sequence[Scored]) -> tuple[int, int]:
     return sum(s.status == "abstained" for s in none), len(none)
 
 
-def main_table(found: Sequence[Scored], seed: int) -> Table:
+def main_table(found: Sequence[Scored], seed: int) -> StudyTable:
     """In all, by modality, and by the nine groups of the paper."""
     labels = any(s.ex_labels is not None for s in found)
     columns = ["questions", "n", "Acc_LF", "Acc_EX|gt", "Acc_EX|pred (95%)"]
@@ -131,7 +131,7 @@ def main_table(found: Sequence[Scored], seed: int) -> Table:
         ("modality", _rows(by_modality, labels, seed)),
         ("modality, patients, images", _rows([*by_group, ("other", other)], labels, seed)),
     )
-    return Table(
+    return StudyTable(
         "1",
         "accuracy in per cent; what was declined counts as wrong",
         tuple(columns),
@@ -140,7 +140,7 @@ def main_table(found: Sequence[Scored], seed: int) -> Table:
     )
 
 
-def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int) -> Table:
+def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int) -> StudyTable:
     """The system beside constant answers."""
     known = [s for s in found if s.item.rows is not None]
     measured = [(s.item.template, plain_rows(s.item.rows or ())) for s in known]
@@ -161,10 +161,10 @@ def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int
             "baseline can do better than"
         )
     columns = ("system", "chosen on", "accuracy % (95%)")
-    return Table("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
+    return StudyTable("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
 
 
-def reason_table(records: Sequence[dict[str, Any]]) -> Table | None:
+def reason_table(records: Sequence[dict[str, Any]]) -> StudyTable | None:
     """Why answerable questions were declined or failed; None where none was."""
     counts: dict[tuple[str, str], int] = {}
     for record in records:
@@ -174,7 +174,9 @@ def reason_table(records: Sequence[dict[str, Any]]) -> Table | None:
     rows = tuple((*key, n) for key, n in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0])))
     if not rows:
         return None
-    return Table("3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),))
+    return StudyTable(
+        "3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),)
+    )
 
 
 def _group(item: XqaItem) -> tuple[str, str, str]:

@@ -12,13 +12,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ehrqa_cli.build.generate import Generator
-from ehrqa_cli.build.pair import Pair
-from ehrqa_cli.build.templates import Library, Template, load_library
-from ehrqa_cli.build.vocabulary import Vocabulary
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.logical_form import refer
+from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.pair import Pair
+from ehrqa_cli.sets.pairs.templates import Library, Template, load_library
+from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 from ehrqa_cli.text2sql.linking.linker import Linker
 
 APART, MIXED = "paraphrases apart", "mixed"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.abstention.tables import Row, Table
+from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.emrqa.classes import SYSTEMS, ClassItem, ClassSplit, split
 from ehrqa_cli.evaluate.emrqa.i2b2 import read_i2b2
@@ -21,7 +21,7 @@ from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_CLASSES, GOLD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ehrqa_cli.evaluate.emrqa.run import EmrRun
+    from ehrqa_cli.evaluate.emrqa.emrqa_run import EmrRun
 
 
 def run_classes(run: EmrRun) -> ImageReport:
@@ -118,7 +118,7 @@ def _report(header: Plain, data: ClassSplit, predicted: Mapping[str, Sequence[st
         (question, tuple(_row(n, data, labels, question) for n, labels in predicted.items()))
         for question in asked
     )
-    table = Table(
+    table = StudyTable(
         "7",
         "class prediction",
         ("", "records", "accuracy %"),

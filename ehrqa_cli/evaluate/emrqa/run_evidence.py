@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
-from ehrqa_cli.evaluate.abstention.tables import Row, Table
+from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.emrqa.evidence import Finder, Piece, bm25, by_vectors, score
 from ehrqa_cli.evaluate.emrqa.load import EmrQuestion, EmrSet, load_emrqa
 from ehrqa_cli.evaluate.files import code_hash, hash_file
@@ -21,7 +21,7 @@ from ehrqa_cli.evaluate.shares import Share, share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.emrqa.run import EmrRun
+    from ehrqa_cli.evaluate.emrqa.emrqa_run import EmrRun
 
 Found = Callable[[EmrQuestion, str], Sequence[Piece]]
 
@@ -158,7 +158,7 @@ def _report(header: Plain, data: EmrSet, records: Sequence[Plain], seed: int) ->
     rows: list[Row] = [_row("all", records, seed)]
     titles = sorted({r["title"] for r in records})
     by_title = tuple(_row(t, [r for r in records if r["title"] == t], seed) for t in titles)
-    table = Table(
+    table = StudyTable(
         "7",
         "evidence retrieval",
         ("", "questions", "gold lines", "exact match %", "F1 %"),

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import ModelError, UsageError
-from ehrqa_cli.evaluate.abstention.tables import Row, Table
+from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.emrqa.matching import Embed, hm1, hm2
 from ehrqa_cli.evaluate.emrqa.pairs import (
@@ -26,8 +26,8 @@ from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_FORMS, GOLD
 
 if TYPE_CHECKING:
-    from ehrqa_cli.build.vocabulary import Vocabulary
-    from ehrqa_cli.evaluate.emrqa.run import EmrRun
+    from ehrqa_cli.evaluate.emrqa.emrqa_run import EmrRun
+    from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
     from ehrqa_cli.text2sql.linking.linker import Linker
 
 Predict = Callable[[Sequence[FormPair], Sequence[FormPair]], list[str | None]]
@@ -66,9 +66,9 @@ def run_forms(run: EmrRun) -> ImageReport:
 def _words(run: EmrRun) -> tuple[Vocabulary, Linker, str]:
     if run.db is None:
         raise UsageError("forms needs an EHR", "name one with --db FILE")
-    from ehrqa_cli.build.vocabulary import read_vocabulary
-    from ehrqa_cli.ehr.open import open_database
+    from ehrqa_cli.ehr.backend.open import open_database
     from ehrqa_cli.ehr.value_index import ValueIndex
+    from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
     from ehrqa_cli.text2sql.linking.linker import Linker
 
     database = open_database(run.db)
@@ -148,7 +148,9 @@ def _report(header: Plain, records: Sequence[Plain], pairs: int) -> ImageReport:
         if "HM-2" in names or len(names) == 1
         else ("HM-2 was left out: no sentence model is installed",)
     )
-    table = Table("5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out)
+    table = StudyTable(
+        "5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out
+    )
     return ImageReport(header, scores, (table,))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.files import Source, check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
 
 NAME = "MIMIC-CXR-VQA"
 OPEN = "vqa_questions.jsonl"
@@ -83,7 +83,9 @@ def _names(split: str) -> tuple[str, ...]:
     return (*(f"{folder}{split}.json" for folder in folders), OPEN)
 
 
-def _items(source: Source, text: str, study_of: Callable[[str], int | None]) -> tuple[VqaItem, ...]:
+def _items(
+    source: ReadFile, text: str, study_of: Callable[[str], int | None]
+) -> tuple[VqaItem, ...]:
     found = [
         VqaItem(
             id=str(raw.get("id", raw.get("idx", number))),
@@ -101,7 +103,7 @@ def _items(source: Source, text: str, study_of: Callable[[str], int | None]) -> 
     return tuple(found)
 
 
-def _answer(raw: Mapping[str, Any], source: Source) -> frozenset[str]:
+def _answer(raw: Mapping[str, Any], source: ReadFile) -> frozenset[str]:
     found = raw["answer"]
     if isinstance(found, list):
         return frozenset(label(value) for value in found)
@@ -115,7 +117,7 @@ def _study(
     raw: Mapping[str, Any],
     number: int,
     study_of: Callable[[str], int | None],
-    source: Source,
+    source: ReadFile,
 ) -> int:
     given = str(raw.get("study_id") or "").strip().lower().removeprefix("s")
     if given.isdigit():

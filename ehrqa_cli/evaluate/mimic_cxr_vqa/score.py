@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.evaluate.abstention.tables import Row, Table
+from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.relations import PairAuroc, Relative
@@ -87,9 +87,9 @@ def score(found: Sequence[Scored], seed: int = 0) -> VqaScores:
     )
 
 
-def main_table(found: Sequence[Scored], seed: int) -> Table:
+def main_table(found: Sequence[Scored], seed: int) -> StudyTable:
     """In all, by content type, by semantic type."""
-    return Table(
+    return StudyTable(
         "1",
         "accuracy and micro-F1; what was declined counts as wrong",
         COLUMNS,
@@ -101,23 +101,23 @@ def main_table(found: Sequence[Scored], seed: int) -> Table:
     )
 
 
-def template_table(found: Sequence[Scored], seed: int) -> Table:
+def template_table(found: Sequence[Scored], seed: int) -> StudyTable:
     """By template, and how many of them were answered at all."""
     blocks = (("", _rows(found, lambda i: i.template, (), seed)),)
     answered = {s.item.template for s in found if s.labels is not None}
     known = {s.item.template for s in found}
     note = f"{len(answered)} of {len(known)} templates were answered at all"
-    return Table("4", "by template", COLUMNS, blocks, (note,))
+    return StudyTable("4", "by template", COLUMNS, blocks, (note,))
 
 
-def baseline_table(found: Sequence[Scored], data: VqaSet, system: str, seed: int) -> Table:
+def baseline_table(found: Sequence[Scored], data: VqaSet, system: str, seed: int) -> StudyTable:
     """The system beside the paper's two priors, which look at no image."""
     rows = [_short(system, "", score(found, seed))]
     for prior in priors([(s.item.template, s.item.answer) for s in found], data.training):
         said = [Scored(s.item, answer) for s, answer in zip(found, prior.answers, strict=True)]
         rows.append(_short(prior.name, prior.source, score(said, seed)))
     columns = ("system", "chosen on", "accuracy % (95%)", "micro-F1 (95%)")
-    return Table("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
+    return StudyTable("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
 
 
 def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
     )
 
 
-def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> Table:
+def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> StudyTable:
     """AUROC of each pair that has one, its reference and their ratio."""
     rows: list[Row] = []
     for pair in pairs:
@@ -148,7 +148,7 @@ def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis:
                     _three(pair.relative),
                 )
             )
-    return Table(
+    return StudyTable(
         "3",
         "AUROC by relation",
         _AUROC_COLUMNS,

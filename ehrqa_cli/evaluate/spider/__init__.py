@@ -5,6 +5,6 @@ the evaluation describes them and as today's official script counts them; docs/e
 lists where the two differ.
 """
 
-from ehrqa_cli.evaluate.spider.run import SpiderRun
+from ehrqa_cli.evaluate.spider.spider_run import SpiderRun
 
 __all__ = ["SpiderRun"]

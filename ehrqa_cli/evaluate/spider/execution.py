@@ -14,7 +14,7 @@ from types import TracebackType
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Limits, Row, Scalar
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.evaluate.spider.query import Query
 
 LIMITS = Limits(seconds=30.0, rows=200_000, length=2_000_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.contracts.errors import FormError
-from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, Source
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
 from ehrqa_cli.logical_form.compile.sentences import showing
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
 from ehrqa_cli.logical_form.grammar import CHARGES, TIME_FILTERS
@@ -28,7 +28,7 @@ def unsupported(what: str) -> FormError:
     return FormError(f"this form has no query yet: {what}", "ask the question in other words")
 
 
-def source(event: Event) -> Source:
+def source(event: Event) -> EventTable:
     """The table of an event. Raises FormError for kinds that are not in tables."""
     found = SOURCES.get(event.kind)
     if found is None:
@@ -96,7 +96,7 @@ def stays(hadm: str, which: str | None) -> str:
     return sql
 
 
-def item_condition(event: Event, src: Source) -> list[str]:
+def item_condition(event: Event, src: EventTable) -> list[str]:
     """The condition on the item's name."""
     if event.items is None:
         return []
@@ -143,7 +143,7 @@ def _age_group(text: str) -> str:
     raise unsupported(f"the age group {text!r}")
 
 
-def scope(event: Event, src: Source) -> list[str]:
+def scope(event: Event, src: EventTable) -> list[str]:
     """Conditions that tie rows to the patient, the hospital visit, the ICU stay and the group."""
     patient = event.get("patient")
     visit, icu = event.get("visit"), event.get("icu")
@@ -198,13 +198,13 @@ def _among(item: Filter) -> str:
     return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
 
 
-def _own_visit(visit: Filter | None, src: Source, hadm: str) -> list[str]:
+def _own_visit(visit: Filter | None, src: EventTable, hadm: str) -> list[str]:
     if visit is None or src.table != "admissions":
         return []
     return [f"admissions.hadm_id IN ( {hadm} )"]
 
 
-def _during(src: Source, inner: str) -> str:
+def _during(src: EventTable, inner: str) -> str:
     # Rows without a stay_id belong to an ICU stay when they fall inside it.
     time = f"{src.table}.{src.time}"
     return (
@@ -214,7 +214,7 @@ def _during(src: Source, inner: str) -> str:
     )
 
 
-def _group(event: Event, src: Source) -> list[str]:
+def _group(event: Event, src: EventTable) -> list[str]:
     conditions = people(event)
     if not conditions:
         return []
@@ -226,7 +226,7 @@ def _group(event: Event, src: Source) -> list[str]:
     return [f"{src.table}.{key} IN ( SELECT admissions.{key} FROM admissions WHERE {where} )"]
 
 
-def own(event: Event, src: Source) -> list[str]:
+def own(event: Event, src: EventTable) -> list[str]:
     """Conditions from filters on the event itself, apart from patient and time."""
     table = src.table
     found = [src.fixed] if src.fixed else []
@@ -254,13 +254,13 @@ def own(event: Event, src: Source) -> list[str]:
     return found
 
 
-def _lasting(item: Filter, src: Source) -> str:
+def _lasting(item: Filter, src: EventTable) -> str:
     start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
     sign = ">" if item.name == "longer" else "<"
     return f"datetime({end}) {sign} datetime({start},'+{duration(item.args[0])}')"
 
 
-def measure(src: Source) -> str:
+def measure(src: EventTable) -> str:
     """The value of an event; of a stay, its length in days."""
     if src.value:
         return f"{src.table}.{src.value}"
@@ -270,7 +270,7 @@ def measure(src: Source) -> str:
     return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
 
 
-def _abnormal(event: Event, src: Source, way: str) -> str:
+def _abnormal(event: Event, src: EventTable, way: str) -> str:
     value = f"{src.table}.{src.value}"
     if event.kind == "lab":
         low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"

@@ -17,7 +17,7 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import SOURCES, Source
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Group, Select
 from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS, HOURS, ORDERED
@@ -45,7 +45,7 @@ _NUMBERS = {
 }
 
 
-def column(src: Source, name: str) -> str:
+def column(src: EventTable, name: str) -> str:
     """What a row is grouped by, or shows beside others. Raises FormError."""
     table = src.table
     own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
@@ -71,7 +71,7 @@ def _beside(table: str, name: str, key: str, main: str) -> str:
     return f"( SELECT {table}.{name} FROM {table} WHERE {table}.{key} = {main}.{key} )"
 
 
-def _label(src: Source) -> str:
+def _label(src: EventTable) -> str:
     if src.table == "cost":
         return "cost.event_type"
     code, look = f"{src.table}.{src.code}", src.lookup
@@ -94,7 +94,7 @@ def in_unit(select: Select, days: str) -> str:
     return f"24 * {days}" if select.per == HOURS else days
 
 
-def _measured(select: Select, src: Source) -> tuple[str, list[str]]:
+def _measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
     """What is counted or measured of a row, and what must hold for it to have that."""
     head, table = select.head, src.table
     over = [f"{table}.{src.end} IS NOT NULL"] if head.endswith("_length") else []
@@ -167,7 +167,7 @@ def between(op: str, left: Select, right: Select) -> str:
     )
 
 
-def _per_group(select: Select, group: Group, src: Source) -> str:
+def _per_group(select: Select, group: Group, src: EventTable) -> str:
     value, also = _measured(select, src)
     found = where([*rows(select.event), *also])
     inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
@@ -187,7 +187,7 @@ def _per_group(select: Select, group: Group, src: Source) -> str:
     return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
 
 
-def _totals_per_group(select: Select, group: Group, src: Source) -> str:
+def _totals_per_group(select: Select, group: Group, src: EventTable) -> str:
     """Of the totals of the hospital visits in each group."""
     inner = (
         f"SELECT {src.table}.hadm_id, {column(src, group.key)} AS k, {src.table}.{src.value} AS m "
@@ -198,7 +198,7 @@ def _totals_per_group(select: Select, group: Group, src: Source) -> str:
     return f"SELECT k, {made} AS v FROM ( {visits} ) WHERE k IS NOT NULL GROUP BY k"
 
 
-def _nth_per_group(select: Select, group: Group, src: Source) -> str:
+def _nth_per_group(select: Select, group: Group, src: EventTable) -> str:
     """One value of each group: the first, last, ... in time."""
     event = replace(select.event, order=None)
     offset, way = order_of(select.event.order)

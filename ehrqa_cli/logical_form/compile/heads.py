@@ -18,7 +18,7 @@ from ehrqa_cli.logical_form.compile.conditions import (
     where,
 )
 from ehrqa_cli.logical_form.compile.groups import PERIOD
-from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
     inherited,
@@ -54,7 +54,7 @@ def compile_select(select: Select) -> str:
     return _column(select)
 
 
-def one_row(event: Event, src: Source, columns: str, over: bool = False) -> str:
+def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> str:
     """Rows in order (``over``: only stays that are over); with an order word exactly one, ties
     broken by the database."""
     plain = replace(event, order=None, extreme=None)
@@ -111,7 +111,7 @@ def _column(select: Select) -> str:
     return f"SELECT {distinct}{name} FROM {src.table}{where(found)}"
 
 
-def label_of(src: Source, codes: str, distinct: str = "") -> str:
+def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
     """Names for codes: through the dictionary, or the codes themselves."""
     look = src.lookup
     if look is None:
@@ -138,7 +138,7 @@ def _name(select: Select) -> str:
     return label_of(src, codes, "DISTINCT ")
 
 
-def _names_by_count(event: Event, src: Source, counted: Filter) -> str:
+def _names_by_count(event: Event, src: EventTable, counted: Filter) -> str:
     column, time = f"{src.table}.{src.code}", f"{src.table}.{src.time}"
     inner = (
         f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.table}"
@@ -170,7 +170,7 @@ def _top(select: Select) -> str:
     return label_of(src, f"SELECT T3.code FROM ( {inner} ) AS T3 WHERE T3.C1 <= {most}")
 
 
-def _identity(src: Source) -> str:
+def _identity(src: EventTable) -> str:
     key = {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
     return f"COUNT( DISTINCT {src.table}.{key} )" if key else "COUNT(*)"
 
@@ -286,7 +286,7 @@ def _lived(period: str, time: str) -> str:
     return f"( CASE WHEN {died} < {period} THEN 0 ELSE 1 END )"
 
 
-def _onset(event: Event, src: Source, period: str, code: str = "") -> str:
+def _onset(event: Event, src: EventTable, period: str, code: str = "") -> str:
     """First time per patient (and code), early enough to be followed for the whole period."""
     table, time = src.table, f"{src.table}.{src.time}"
     followed = f"strftime('%J',current_time) - strftime('%J',{time}) >= {period}"

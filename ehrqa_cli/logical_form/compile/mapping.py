@@ -19,7 +19,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Source:
+class EventTable:
     """A kind of event as a table.
 
     ``via``: how a row belongs to a patient: "subject" (subject_id on the row), "hadm" (through
@@ -55,12 +55,12 @@ _ADMISSION_COLUMNS = (
 )
 _PERSON_COLUMNS = (("gender", "gender"), ("birth", "dob"), ("deathdate", "dod"))
 
-SOURCES: dict[str, Source] = {
-    "person": Source("patients", "dob", "subject", columns=_PERSON_COLUMNS),
-    "admission": Source(
+SOURCES: dict[str, EventTable] = {
+    "person": EventTable("patients", "dob", "subject", columns=_PERSON_COLUMNS),
+    "admission": EventTable(
         "admissions", "admittime", "subject", end="dischtime", columns=_ADMISSION_COLUMNS
     ),
-    "discharge": Source(
+    "discharge": EventTable(
         "admissions",
         "dischtime",
         "subject",
@@ -68,27 +68,27 @@ SOURCES: dict[str, Source] = {
         fixed="admissions.dischtime IS NOT NULL",
         columns=_ADMISSION_COLUMNS,
     ),
-    "icustay": Source(
+    "icustay": EventTable(
         "icustays", "intime", "hadm", end="outtime", columns=(("careunit", "first_careunit"),)
     ),
-    "transfer": Source(
+    "transfer": EventTable(
         "transfers", "intime", "hadm", "careunit", columns=(("careunit", "careunit"),)
     ),
-    "dx": Source(
+    "dx": EventTable(
         "diagnoses_icd",
         "charttime",
         "hadm",
         "icd_code",
         Lookup("d_icd_diagnoses", "icd_code", "long_title"),
     ),
-    "proc": Source(
+    "proc": EventTable(
         "procedures_icd",
         "charttime",
         "hadm",
         "icd_code",
         Lookup("d_icd_procedures", "icd_code", "long_title"),
     ),
-    "rx": Source(
+    "rx": EventTable(
         "prescriptions",
         "starttime",
         "hadm",
@@ -97,7 +97,7 @@ SOURCES: dict[str, Source] = {
         unit="dose_unit_rx",
         columns=(("route", "route"),),
     ),
-    "lab": Source(
+    "lab": EventTable(
         "labevents",
         "charttime",
         "hadm",
@@ -106,10 +106,10 @@ SOURCES: dict[str, Source] = {
         "valuenum",
         "valueuom",
     ),
-    "vital": Source(
+    "vital": EventTable(
         "chartevents", "charttime", "stay", "itemid", _items("chartevents"), "valuenum", "valueuom"
     ),
-    "intake": Source(
+    "intake": EventTable(
         "inputevents",
         "starttime",
         "stay",
@@ -118,21 +118,21 @@ SOURCES: dict[str, Source] = {
         "totalamount",
         "totalamountuom",
     ),
-    "output": Source(
+    "output": EventTable(
         "outputevents", "charttime", "stay", "itemid", _items("outputevents"), "value", "valueuom"
     ),
-    "specimen": Source("microbiologyevents", "charttime", "hadm", "spec_type_desc"),
-    "mtest": Source("microbiologyevents", "charttime", "hadm", "test_name"),
-    "organism": Source(
+    "specimen": EventTable("microbiologyevents", "charttime", "hadm", "spec_type_desc"),
+    "mtest": EventTable("microbiologyevents", "charttime", "hadm", "test_name"),
+    "organism": EventTable(
         "microbiologyevents",
         "charttime",
         "hadm",
         "org_name",
         fixed="microbiologyevents.org_name IS NOT NULL",
     ),
-    "bill": Source("cost", "chargetime", "hadm", value="cost"),
-    "study": Source("tb_cxr", "studydatetime", "own", "study_id"),
-    "death": Source("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
+    "bill": EventTable("cost", "chargetime", "hadm", value="cost"),
+    "study": EventTable("tb_cxr", "studydatetime", "own", "study_id"),
+    "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
 }
 
 # Bounds of normal vital signs: EHRSQL names them, the NeuralSQL rules bind the numbers.

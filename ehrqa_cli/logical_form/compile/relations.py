@@ -13,7 +13,7 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import Source
+from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.form import Event, Filter
 from ehrqa_cli.logical_form.grammar import RELATIONS, TIME_FILTERS
 
@@ -64,14 +64,14 @@ def rows(event: Event) -> list[str]:
     return found
 
 
-def completed(event: Event, src: Source) -> list[str]:
+def completed(event: Event, src: EventTable) -> list[str]:
     """First, last, ... hospital visit or ICU stay means one that is over."""
     if event.order and event.kind in ("admission", "icustay") and event.get("current") is None:
         return [f"{src.table}.{src.end} IS NOT NULL"]
     return []
 
 
-def _related(event: Event, item: Filter, src: Source) -> str:
+def _related(event: Event, item: Filter, src: EventTable) -> str:
     inner = inherited(event, item)
     other = source(inner)
     if item.name == "involving":
@@ -93,7 +93,7 @@ def _related(event: Event, item: Filter, src: Source) -> str:
     return f"EXISTS {found}"
 
 
-def visit_of(src: Source) -> str:
+def visit_of(src: EventTable) -> str:
     """The hospital visit of a row; of a death, the one during which the patient died."""
     if src.table != "patients":
         return f"{src.table}.hadm_id"
@@ -105,7 +105,7 @@ def visit_of(src: Source) -> str:
     )
 
 
-def side(event: Event, src: Source, columns: tuple[str, ...]) -> str:
+def side(event: Event, src: EventTable, columns: tuple[str, ...]) -> str:
     """One side of a join: subject_id, time as t, visit as v, and more columns."""
     names = [f"{src.table}.subject_id", f"{src.table}.{src.time} AS t", f"{visit_of(src)} AS v"]
     names += [f"{src.table}.{c} AS {c}" for c in columns]

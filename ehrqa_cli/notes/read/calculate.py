@@ -10,7 +10,7 @@ from datetime import date
 
 from ehrqa_cli.contracts.notes import Line
 from ehrqa_cli.notes.read.quantities import A_DAY, A_WEEK, Quantity, quantities
-from ehrqa_cli.notes.read.question import Asked, Kind
+from ehrqa_cli.notes.read.question import AnswerKind, NoteQuestion
 from ehrqa_cli.notes.read.values import full_dates
 
 _STAY = re.compile(
@@ -39,7 +39,13 @@ _EACH = 4  # numbers of one text that are used
 _ACROSS = 0.8  # what numbers of two texts count against those of one
 _BEFORE = 0.6  # of a number that stands before what it is of
 _CUT_OFF = 0.4  # of a number in another sentence
-_DERIVED_KINDS = (Kind.ARITHMETIC, Kind.COMPARISON, Kind.DURATION, Kind.NUMBER, Kind.DOSE)
+_DERIVED_KINDS = (
+    AnswerKind.ARITHMETIC,
+    AnswerKind.COMPARISON,
+    AnswerKind.DURATION,
+    AnswerKind.NUMBER,
+    AnswerKind.DOSE,
+)
 Place = tuple[float, int, int]  # how much a word tells, and where it stands
 
 
@@ -55,7 +61,7 @@ class Derived:
 
 
 def stay_days(
-    asked: Asked, lines: Sequence[Line], meant: frozenset[str] | None = None
+    asked: NoteQuestion, lines: Sequence[Line], meant: frozenset[str] | None = None
 ) -> tuple[int, tuple[Line, ...]] | None:
     """The days between the dates of admission and discharge of a note, and their lines.
 
@@ -127,7 +133,9 @@ _JOINING = re.compile(
 _ANOTHERS = 0.35  # of a number that seems to be of something else
 
 
-def derived(asked: Asked, texts: Sequence[str], places: Sequence[Sequence[Place]]) -> list[Derived]:
+def derived(
+    asked: NoteQuestion, texts: Sequence[str], places: Sequence[Sequence[Place]]
+) -> list[Derived]:
     """What two numbers of the best texts make, best first: differences, sums, totals a day.
 
     ``places`` are those of what is asked about, of each text.
@@ -148,7 +156,7 @@ def derived(asked: Asked, texts: Sequence[str], places: Sequence[Sequence[Place]
     return sorted(found, key=lambda each: -each.worth)
 
 
-def _a_day(asked: Asked, n: int, values: list[tuple[Quantity, float]]) -> Iterator[Derived]:
+def _a_day(asked: NoteQuestion, n: int, values: list[tuple[Quantity, float]]) -> Iterator[Derived]:
     """Doses times how often a day they are taken, the closest that follows."""
     if not _A_DAY.search(asked.text):
         return
@@ -164,7 +172,7 @@ def _a_day(asked: Asked, n: int, values: list[tuple[Quantity, float]]) -> Iterat
 
 
 def _pairs(
-    asked: Asked,
+    asked: NoteQuestion,
     n: int,
     m: int,
     left: list[tuple[Quantity, float]],
@@ -181,7 +189,7 @@ def _pairs(
             texts, of = tuple(sorted({n, m})), (one.number, other.number)
             if units == {"date"}:
                 yield Derived(_days_between(one.number, other.number), "day", worth, texts, of)
-            elif asked.kind is not Kind.DURATION:
+            elif asked.kind is not AnswerKind.DURATION:
                 unit = next(iter(units), "")
                 yield Derived(round(abs(one.number - other.number), 3), unit, worth, texts, of)
                 if summed:
@@ -209,7 +217,7 @@ def plain(number: float) -> str:
 
 
 def work_out(
-    asked: Asked, texts: Sequence[str], places: Sequence[Sequence[Place]]
+    asked: NoteQuestion, texts: Sequence[str], places: Sequence[Sequence[Place]]
 ) -> tuple[str, tuple[int, ...]] | None:
     """The number to be worked out, if it is plain how, and the places of the texts it is from."""
     pair = difference(texts[0]) if texts else None

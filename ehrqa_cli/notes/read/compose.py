@@ -9,7 +9,7 @@ from ehrqa_cli.notes.find.mention import find_mention
 from ehrqa_cli.notes.lines.kinds import MARKER
 from ehrqa_cli.notes.read import calculate
 from ehrqa_cli.notes.read.evidence import Evidence
-from ehrqa_cli.notes.read.question import Asked, Kind
+from ehrqa_cli.notes.read.question import AnswerKind, NoteQuestion
 
 _ITEMS = ("item", "medication")
 _LISTS = frozenset(
@@ -38,9 +38,9 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
     if stay is not None:
         return f"{stay[0]} days", stay[1]
     best = lines[0]
-    if asked.kind is Kind.COMPARISON:
+    if asked.kind is AnswerKind.COMPARISON:
         return _comparison(evidence)
-    if asked.kind is Kind.ARITHMETIC:
+    if asked.kind is AnswerKind.ARITHMETIC:
         texts = [line.text for line in lines[:_WORKED]]
         worked = calculate.work_out(asked, texts, [places(asked, text) for text in texts])
         if worked is not None:
@@ -48,7 +48,7 @@ def compose(evidence: Evidence) -> tuple[str, tuple[Line, ...]]:
     found = [best]
     if _LIST.search(asked.text):
         found = _items(best, lines)
-    elif asked.kind is Kind.REASON and _DANGLING.search(best.text):
+    elif asked.kind is AnswerKind.REASON and _DANGLING.search(best.text):
         found = [x for x in lines if x.note_id == best.note_id and x.number == best.number - 1]
         found.append(best)  # "stopped because of it": what, stands before
     return _joined(found), tuple(found)
@@ -87,7 +87,7 @@ def _items(best: Line, lines: list[Line]) -> list[Line]:
     return [known[number] for number in range(first, last + 1)]
 
 
-def places(asked: Asked, text: str) -> list[tuple[float, int, int]]:
+def places(asked: NoteQuestion, text: str) -> list[tuple[float, int, int]]:
     """Where ``text`` names what the question asks about, with how much that tells."""
     found = []
     for group, weight in zip(asked.groups, asked.weights, strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ehrqa_cli.notes.find import lexical
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.options import Support, told
-from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.question import AnswerKind
 from ehrqa_cli.notes.read.topic import topic
 from ehrqa_cli.notes.read.weights import Weights, score
 
@@ -41,9 +41,9 @@ def features_of(evidence: Evidence) -> dict[str, float]:
         "clause, best 3": max(f["clause"] for f in evidence.features[:3]),
         "window, best 3": max(f["window"] for f in evidence.features[:3]),
         "value lacks": float(valued and not best["fits"]),
-        "yes/no": float(asked.kind is Kind.YES_NO),
-        "reason": float(asked.kind is Kind.REASON),
-        "arithmetic": float(asked.kind in (Kind.ARITHMETIC, Kind.COMPARISON)),
+        "yes/no": float(asked.kind is AnswerKind.YES_NO),
+        "reason": float(asked.kind is AnswerKind.REASON),
+        "arithmetic": float(asked.kind in (AnswerKind.ARITHMETIC, AnswerKind.COMPARISON)),
         "groups": min(len(asked.groups), 8) / 8,
     }
 

@@ -14,7 +14,7 @@ from ehrqa_cli.contracts.notes import FoundLine, Stance
 from ehrqa_cli.notes.find import lexical
 from ehrqa_cli.notes.find.mention import find_mention
 from ehrqa_cli.notes.read import stays
-from ehrqa_cli.notes.read.question import Asked, Kind
+from ehrqa_cli.notes.read.question import AnswerKind, NoteQuestion
 from ehrqa_cli.notes.read.values import fits, spans_of
 from ehrqa_cli.notes.read.weights import Weights, score
 
@@ -26,13 +26,13 @@ _TELLS = 0.35  # weight from which a word does not only frame the question
 _NEAR = 60  # characters between a value and what it is of
 _BESIDE = 0.5  # how much what the lines beside a line say counts
 _VALUES = (
-    Kind.DOSE,
-    Kind.FREQUENCY,
-    Kind.DATE,
-    Kind.DURATION,
-    Kind.COUNT,
-    Kind.NUMBER,
-    Kind.PERSON,
+    AnswerKind.DOSE,
+    AnswerKind.FREQUENCY,
+    AnswerKind.DATE,
+    AnswerKind.DURATION,
+    AnswerKind.COUNT,
+    AnswerKind.NUMBER,
+    AnswerKind.PERSON,
 )
 
 
@@ -45,7 +45,7 @@ class Evidence:
     the question tells that no line names and whose meaning is far from all of them.
     """
 
-    asked: Asked
+    asked: NoteQuestion
     lines: tuple[FoundLine, ...]
     features: tuple[dict[str, float], ...]
     scores: tuple[float, ...]
@@ -72,7 +72,9 @@ class Evidence:
         )
 
 
-def weigh(asked: Asked, found: Sequence[FoundLine], meaning: Meaning, weights: Weights) -> Evidence:
+def weigh(
+    asked: NoteQuestion, found: Sequence[FoundLine], meaning: Meaning, weights: Weights
+) -> Evidence:
     """Compare ``found`` with the question and order it by the fitted score."""
     import numpy as np
 
@@ -119,7 +121,7 @@ def weigh(asked: Asked, found: Sequence[FoundLine], meaning: Meaning, weights: W
     return Evidence(asked, tuple(lines), features, unscored, named, *told).ordered(weights)
 
 
-def _of_line(asked: Asked, each: FoundLine, named: Matrix) -> dict[str, float]:
+def _of_line(asked: NoteQuestion, each: FoundLine, named: Matrix) -> dict[str, float]:
     """What can be told of a line by itself."""
     line = each.line
     words = len(line.text.split())
@@ -132,21 +134,29 @@ def _of_line(asked: Asked, each: FoundLine, named: Matrix) -> dict[str, float]:
         "no section": float(
             bool(asked.sections) and not any(p in line.section for p in asked.sections)
         ),
-        "medication": float(line.kind == "medication" and wanted in (Kind.DOSE, Kind.FREQUENCY)),
+        "medication": float(
+            line.kind == "medication" and wanted in (AnswerKind.DOSE, AnswerKind.FREQUENCY)
+        ),
         "header": float(line.kind == "header" or line.section == "administrative"),
-        "negated": float(negated and not asked.negative and wanted is not Kind.YES_NO),
-        "negated, asked": float(negated and (asked.negative or wanted is Kind.YES_NO)),
+        "negated": float(negated and not asked.negative and wanted is not AnswerKind.YES_NO),
+        "negated, asked": float(negated and (asked.negative or wanted is AnswerKind.YES_NO)),
         "planned": float(each.stance is Stance.PLANNED and not asked.planned),
         "family": float(each.stance is Stance.FAMILY and not asked.family),
     }
-    if wanted in (*_VALUES, Kind.REASON, Kind.PLACE, Kind.COMPARISON, Kind.ARITHMETIC):
+    if wanted in (
+        *_VALUES,
+        AnswerKind.REASON,
+        AnswerKind.PLACE,
+        AnswerKind.COMPARISON,
+        AnswerKind.ARITHMETIC,
+    ):
         features["fits"] = float(fits(wanted, line.text))
-        features["reason"] = float(wanted is Kind.REASON and fits(wanted, line.text))
+        features["reason"] = float(wanted is AnswerKind.REASON and fits(wanted, line.text))
         features["near"] = nearness(asked, line.text, named)
     return features
 
 
-def nearness(asked: Asked, text: str, named: Matrix) -> float:
+def nearness(asked: NoteQuestion, text: str, named: Matrix) -> float:
     """How near a value of the wanted sort stands to what is asked about: 0 (none) to 1.
 
     ``named`` says how well the line names each group of the question, shape (groups,).
@@ -163,7 +173,7 @@ def nearness(asked: Asked, text: str, named: Matrix) -> float:
     return best
 
 
-def _absent(asked: Asked, named: Matrix) -> tuple[float, float]:
+def _absent(asked: NoteQuestion, named: Matrix) -> tuple[float, float]:
     """The share of the question's weight, and the most of one group, that no line names."""
     total = sum(asked.weights)
     if not total:
@@ -174,13 +184,13 @@ def _absent(asked: Asked, named: Matrix) -> tuple[float, float]:
     return sum(lost) / total, max(lost)
 
 
-def _first(asked: Asked) -> tuple[int | None, int | None]:
+def _first(asked: NoteQuestion) -> tuple[int | None, int | None]:
     """The first two groups of the question that do not only frame it: mostly what it is of."""
     told = [g for g, weight in enumerate(asked.weights) if weight >= _TELLS]
     return (told[0] if told else None), (told[1] if len(told) > 1 else None)
 
 
-def _unlike(asked: Asked, named: Matrix, meaning: Meaning, texts: list[str]) -> float:
+def _unlike(asked: NoteQuestion, named: Matrix, meaning: Meaning, texts: list[str]) -> float:
     """The weight of a word that no line names, less how close in meaning it comes to a clause."""
     missing = [
         g for g, w in enumerate(asked.weights) if w >= _TELLS and not named[g].max(initial=0.0)
@@ -191,7 +201,7 @@ def _unlike(asked: Asked, named: Matrix, meaning: Meaning, texts: list[str]) -> 
     return max(asked.weights[g] * (1 - float(c)) for g, c in zip(missing, close, strict=True))
 
 
-def _shares(asked: Asked, named: Matrix) -> Matrix:
+def _shares(asked: NoteQuestion, named: Matrix) -> Matrix:
     """How much of what the question says each line says, by what each group tells."""
     import numpy as np
 
@@ -201,7 +211,7 @@ def _shares(asked: Asked, named: Matrix) -> Matrix:
     return found
 
 
-def _rarest(asked: Asked, named: Matrix) -> int | None:
+def _rarest(asked: NoteQuestion, named: Matrix) -> int | None:
     """The group that tells most: itself, and by how few lines name it."""
     present = [
         (weight / (1 + float((named[g] > 0).sum()) / 8), g)

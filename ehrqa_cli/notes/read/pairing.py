@@ -17,7 +17,7 @@ from ehrqa_cli.notes.read.calculate import values_of
 from ehrqa_cli.notes.read.compose import places
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.quantities import Quantity, agree, quantities
-from ehrqa_cli.notes.read.question import Kind, telling
+from ehrqa_cli.notes.read.question import AnswerKind, telling
 from ehrqa_cli.notes.read.values import reason_clause
 
 if TYPE_CHECKING:
@@ -54,8 +54,14 @@ _SIDES = tuple(
         (r"before|prior|pre\w*op\w*", r"after|post\w*op\w*"),
     )
 )  # fmt: skip
-_COMPARED = (Kind.COMPARISON, Kind.ARITHMETIC, Kind.DOSE, Kind.OTHER, Kind.NUMBER)
-_SUMS = (Kind.ARITHMETIC,)
+_COMPARED = (
+    AnswerKind.COMPARISON,
+    AnswerKind.ARITHMETIC,
+    AnswerKind.DOSE,
+    AnswerKind.OTHER,
+    AnswerKind.NUMBER,
+)
+_SUMS = (AnswerKind.ARITHMETIC,)
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ class _Work:
             "clause, option ahead": _ahead(option_clause),
             "like the question": self.meaning.cosines(self.options, [question]),
         }
-        if self.asked.kind is Kind.REASON:
+        if self.asked.kind is AnswerKind.REASON:
             reasons = [reason_clause(text) for text in self.texts]
             cosines = self.meaning.cosines(self.options, [x or "none" for x in reasons])
             found["reason"] = cosines * np.array([x is not None for x in reasons])
@@ -293,7 +299,7 @@ class _Work:
             [[x.stance is Stance.NEGATED or self._denies(n) for n, x in enumerate(self.lines)]],
             dtype=float,
         )
-        asks = float(self.asked.kind is Kind.YES_NO)
+        asks = float(self.asked.kind is AnswerKind.YES_NO)
         return {
             "negative": negative * asks,
             "negative, other": negative * (1 - asks),

@@ -19,7 +19,7 @@ _FRAME = 0.3  # how much a frame word tells, against a word that is not one
 _FIRST_WORD, _LAST_WORD = 1995, 30522  # of the vocabulary, which goes from frequent to rare
 
 
-class Kind(StrEnum):
+class AnswerKind(StrEnum):
     """The sort of answer that is expected."""
 
     DOSE = "dose"
@@ -46,56 +46,92 @@ _LAB = (
     r"lvef|saturation|blood pressure|heart rate|pulse|temperature|weight|respiratory rate|height|"
     r"bmi|body mass index|pressures?|score|target|goal|ph)"
 )
-_RULES: tuple[tuple[Kind, str], ...] = (
-    (Kind.REASON, r"^\s*why\b|\b(?:reason|what (?:\w+ ){0,2}?(?:caused?|made|triggered|led to"
-                  r"|explain(?:s|ed)?|brought on|brought about|set off|set up|provoked?"
-                  r"|precipitated|prompted)|culprit|put down to|from what|the cause of"
-                  r"|(?:responsible|to blame|blamed|indication) for|attributed to"
-                  r"|because of what)\b"),
-    (Kind.ARITHMETIC, r"\bby how (?:much|many)\b|\bhow (?:much|many|far) (?!blood|fluid|urine)"
-                      r"(?:\w+ ){0,4}?(?:(?:light|heavi|high|low|tall|short|long|small|larg|few)er"
-                      r"|more|less|lost|lose|gain\w*|put on|fall\w*|fell|drop\w*|ris(?:e|en)|rose"
-                      r"|declin\w+|decreas\w+|increas\w+|shr[iu]nk|grown?|[cg]ome? (?:up|down)"
-                      r"|(?:came|gone|went|go) (?:up|down))\b"),
-    (Kind.COMPARISON, r"\b(?:compared?|comparison|differ\w*|change[ds]? (?:from|between)"
-                      r"|between the"
-                      r" (?:two|first)|both (?:admissions|stays|visits)|than (?:at|in|on|the)"
-                      r"|which "
-                      r"(?:was|is|of)\b.*\b(?:\w+er|more|less)\b|(?:improve|rise|fall|increase|"
-                      r"decrease|worsen)\w* (?:between|from)|how (?:did|has|have|was|were) .*"
-                      r"\b(?:changed?|move|develop|evolve|progress|altered))\b"),
-    (Kind.ARITHMETIC, r"\bby how (?:much|many)\b|\bhow (?:much|far|many \w+) (?:\w+ ){0,4}(?:more"
-                      r"|less|"
-                      r"higher|lower|lost|gained?|did .* (?:fall|rise|drop|go up|go down|increase|"
-                      r"decrease))\b|\b(?:total|combined|altogether|in all|sum|difference|net)\b"
-                      r"|\bper day\b.*\bhow many\b|\bhow many \w+ .*\b(?:per|a|each) day\b"
-                      r"|\bhow many days (?:was|did|were|after|before|between|passed|elapsed)\b"),
-    (Kind.DURATION, r"\bhow long\b|\bfor how (?:long|many (?:days|weeks|months|years|hours))\b"
-                    r"|\bhow many (?:minutes|hours|days|weeks|months|years)\b|\bduration\b"
-                    r"|\bsince when\b|\blength of\b"),
-    (Kind.FREQUENCY, r"\bhow (?:often|frequent\w*)\b|\bhow many times (?:a|per|each)\b"
-                     r"|\bfrequency\b"),
-    (Kind.DATE, r"^\s*when\b|\b(?:what|which|on what|until what) (?:date|day|month|year|time)\b"
-                r"|\buntil when\b|\bhow soon\b|\bby when\b|\bat what (?:\w+ )?age\b"),
-    (Kind.DOSE, r"\b(?:dose|dosage|dosing|strength|how many (?:mg|milligrams|mcg|micrograms"
-                r"|units of "
-                r"(?:insulin|glargine|lantus|nph))|infusion rate|at what rate)\b"
-                r"|\bhow much \w+(?: \w+)? (?:did|does|is|was|should|will) (?:he|she|the patient)"
-                r" (?:take|taking|go home|get|given|on|use)\b"),
-    (Kind.YES_NO, r"^\s*(?:did|does|do|was|were|is|are|has|have|had|can|could|will|would|should"
-                  r"|may)\b"
-                  r"|[,;] (?:did|does|was|were|is|are|has|have) (?:he|she|the|there)\b"),
-    (Kind.PLACE, r"^\s*(?:to )?where\b|\b(?:dispos\w+|discharged to|which (?:facility|place|site"
-                 r"|side"
-                 r"|level|lobe|artery|vessel|joint|leg|arm))\b"),
-    (Kind.PERSON, r"^\s*(?:who|whose|whom|by whom)\b|\bwhich (?:doctor|physician|surgeon|relative|"
-                  r"specialist)\b"),
-    (Kind.COUNT, r"\bhow many\b|\bnumber of\b"),
-    (Kind.NUMBER, rf"\bhow (?:high|low|much|big|large|tall|heavy|fast|slow|wide|deep|old|far)\b"
-                  rf"|\bwhat (?:was|is|were|are)\b.*\b{_LAB}\b|\b(?:size|volume|percent\w*|value)\b"
-                  rf"|\b(?:what|which) {_LAB}\b"),
-    (Kind.NAME, r"\b(?:which|what|name)\b"),
-)  # fmt: skip
+_RULES: tuple[tuple[AnswerKind, str], ...] = (
+    (
+        AnswerKind.REASON,
+        r"^\s*why\b|\b(?:reason|what (?:\w+ ){0,2}?(?:caused?|made|triggered|led to"
+        r"|explain(?:s|ed)?|brought on|brought about|set off|set up|provoked?"
+        r"|precipitated|prompted)|culprit|put down to|from what|the cause of"
+        r"|(?:responsible|to blame|blamed|indication) for|attributed to"
+        r"|because of what)\b",
+    ),
+    (
+        AnswerKind.ARITHMETIC,
+        r"\bby how (?:much|many)\b|\bhow (?:much|many|far) (?!blood|fluid|urine)"
+        r"(?:\w+ ){0,4}?(?:(?:light|heavi|high|low|tall|short|long|small|larg|few)er"
+        r"|more|less|lost|lose|gain\w*|put on|fall\w*|fell|drop\w*|ris(?:e|en)|rose"
+        r"|declin\w+|decreas\w+|increas\w+|shr[iu]nk|grown?|[cg]ome? (?:up|down)"
+        r"|(?:came|gone|went|go) (?:up|down))\b",
+    ),
+    (
+        AnswerKind.COMPARISON,
+        r"\b(?:compared?|comparison|differ\w*|change[ds]? (?:from|between)"
+        r"|between the"
+        r" (?:two|first)|both (?:admissions|stays|visits)|than (?:at|in|on|the)"
+        r"|which "
+        r"(?:was|is|of)\b.*\b(?:\w+er|more|less)\b|(?:improve|rise|fall|increase|"
+        r"decrease|worsen)\w* (?:between|from)|how (?:did|has|have|was|were) .*"
+        r"\b(?:changed?|move|develop|evolve|progress|altered))\b",
+    ),
+    (
+        AnswerKind.ARITHMETIC,
+        r"\bby how (?:much|many)\b|\bhow (?:much|far|many \w+) (?:\w+ ){0,4}(?:more"
+        r"|less|"
+        r"higher|lower|lost|gained?|did .* (?:fall|rise|drop|go up|go down|increase|"
+        r"decrease))\b|\b(?:total|combined|altogether|in all|sum|difference|net)\b"
+        r"|\bper day\b.*\bhow many\b|\bhow many \w+ .*\b(?:per|a|each) day\b"
+        r"|\bhow many days (?:was|did|were|after|before|between|passed|elapsed)\b",
+    ),
+    (
+        AnswerKind.DURATION,
+        r"\bhow long\b|\bfor how (?:long|many (?:days|weeks|months|years|hours))\b"
+        r"|\bhow many (?:minutes|hours|days|weeks|months|years)\b|\bduration\b"
+        r"|\bsince when\b|\blength of\b",
+    ),
+    (
+        AnswerKind.FREQUENCY,
+        r"\bhow (?:often|frequent\w*)\b|\bhow many times (?:a|per|each)\b"
+        r"|\bfrequency\b",
+    ),
+    (
+        AnswerKind.DATE,
+        r"^\s*when\b|\b(?:what|which|on what|until what) (?:date|day|month|year|time)\b"
+        r"|\buntil when\b|\bhow soon\b|\bby when\b|\bat what (?:\w+ )?age\b",
+    ),
+    (
+        AnswerKind.DOSE,
+        r"\b(?:dose|dosage|dosing|strength|how many (?:mg|milligrams|mcg|micrograms"
+        r"|units of "
+        r"(?:insulin|glargine|lantus|nph))|infusion rate|at what rate)\b"
+        r"|\bhow much \w+(?: \w+)? (?:did|does|is|was|should|will) (?:he|she|the patient)"
+        r" (?:take|taking|go home|get|given|on|use)\b",
+    ),
+    (
+        AnswerKind.YES_NO,
+        r"^\s*(?:did|does|do|was|were|is|are|has|have|had|can|could|will|would|should"
+        r"|may)\b"
+        r"|[,;] (?:did|does|was|were|is|are|has|have) (?:he|she|the|there)\b",
+    ),
+    (
+        AnswerKind.PLACE,
+        r"^\s*(?:to )?where\b|\b(?:dispos\w+|discharged to|which (?:facility|place|site"
+        r"|side"
+        r"|level|lobe|artery|vessel|joint|leg|arm))\b",
+    ),
+    (
+        AnswerKind.PERSON,
+        r"^\s*(?:who|whose|whom|by whom)\b|\bwhich (?:doctor|physician|surgeon|relative|"
+        r"specialist)\b",
+    ),
+    (AnswerKind.COUNT, r"\bhow many\b|\bnumber of\b"),
+    (
+        AnswerKind.NUMBER,
+        rf"\bhow (?:high|low|much|big|large|tall|heavy|fast|slow|wide|deep|old|far)\b"
+        rf"|\bwhat (?:was|is|were|are)\b.*\b{_LAB}\b|\b(?:size|volume|percent\w*|value)\b"
+        rf"|\b(?:what|which) {_LAB}\b",
+    ),
+    (AnswerKind.NAME, r"\b(?:which|what|name)\b"),
+)
 _COMPILED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _RULES)
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|without|avoid\w*|declin\w*|refus\w*|with?held|hold|stopp\w*|off|denie[sd]|"
@@ -114,38 +150,60 @@ _FAMILY = re.compile(
 )
 # A part of the stay that a question names, and the sections that speak of it.
 _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"\b(?:at|on|upon|after) (?:\w+ )?discharge|discharged? (?:on|with|home|dose)|go(?:es"
-     r"|ing)? home|"
-     r"went home|sent home|leaves?|left on|takes? at home after",
-     ("discharge", "follow-up", "disposition", "medications", "transitional", "activity", "diet")),
-    (r"\b(?:on|at|upon) (?:\w+ )?(?:admission|arrival|presentation)|when (?:he|she) (?:came"
-     r"|arrived|was "
-     r"admitted|presented)|emergency|brought (?:him|her)|initial|presented|complain",
-     ("history of present", "chief", "admission", "physical exam", "vital", "labs", "results")),
-    (r"\bbefore (?:admission|coming)|home (?:dose|medic\w+)|prior to|used to",
-     ("medications on admission", "past", "history of present")),
-    (r"\bhistory of|past (?:medical|surgical)|previous(?:ly)?|in the past",
-     ("past", "history", "social")),
+    (
+        r"\b(?:at|on|upon|after) (?:\w+ )?discharge|discharged? (?:on|with|home|dose)|go(?:es"
+        r"|ing)? home|"
+        r"went home|sent home|leaves?|left on|takes? at home after",
+        (
+            "discharge",
+            "follow-up",
+            "disposition",
+            "medications",
+            "transitional",
+            "activity",
+            "diet",
+        ),
+    ),
+    (
+        r"\b(?:on|at|upon) (?:\w+ )?(?:admission|arrival|presentation)|when (?:he|she) (?:came"
+        r"|arrived|was "
+        r"admitted|presented)|emergency|brought (?:him|her)|initial|presented|complain",
+        ("history of present", "chief", "admission", "physical exam", "vital", "labs", "results"),
+    ),
+    (
+        r"\bbefore (?:admission|coming)|home (?:dose|medic\w+)|prior to|used to",
+        ("medications on admission", "past", "history of present"),
+    ),
+    (
+        r"\bhistory of|past (?:medical|surgical)|previous(?:ly)?|in the past",
+        ("past", "history", "social"),
+    ),
     (r"\ballerg|react", ("allerg",)),
-    (r"\b(?:smok|alcohol|drink|drug use|liv(?:e|es|ing) with|job|work|occupation|married|tobacco)",
-     ("social", "history")),
+    (
+        r"\b(?:smok|alcohol|drink|drug use|liv(?:e|es|ing) with|job|work|occupation|married|tobacco)",
+        ("social", "history"),
+    ),
     (r"\b(?:family|relative|mother|father|brother|sister|aunt)\b", ("family",)),
-    (r"\bfollow.?up|return|next|appointment|when should|scheduled|after discharge|instruct|allowed|"
-     r"may (?:he|she)|restrict",
-     ("follow-up", "discharge", "instructions", "transitional", "activity", "assessment")),
-    (r"\b(?:during|in) (?:the|his|her|this) (?:hospital|stay|admission|course)|complication"
-     r"|treated",
-     ("hospital course", "assessment")),
-)  # fmt: skip
+    (
+        r"\bfollow.?up|return|next|appointment|when should|scheduled|after discharge|instruct|allowed|"
+        r"may (?:he|she)|restrict",
+        ("follow-up", "discharge", "instructions", "transitional", "activity", "assessment"),
+    ),
+    (
+        r"\b(?:during|in) (?:the|his|her|this) (?:hospital|stay|admission|course)|complication"
+        r"|treated",
+        ("hospital course", "assessment"),
+    ),
+)
 _COMPILED_PARTS = tuple((re.compile(pattern, re.I), sections) for pattern, sections in _PARTS)
 
 
 @dataclass(frozen=True)
-class Asked:
+class NoteQuestion:
     """A question taken apart. ``weights`` go with ``groups``: how much each tells, 0 to 1."""
 
     text: str
-    kind: Kind
+    kind: AnswerKind
     groups: tuple[Group, ...]
     weights: tuple[float, ...]
     sections: tuple[str, ...]
@@ -155,11 +213,11 @@ class Asked:
 
 
 @lru_cache(maxsize=64)
-def ask(question: str) -> Asked:
+def ask(question: str) -> NoteQuestion:
     """Take ``question`` apart."""
     found = tuple(groups(question))
     sections = [s for pattern, names in _COMPILED_PARTS if pattern.search(question) for s in names]
-    return Asked(
+    return NoteQuestion(
         question,
         kind_of(question),
         found,
@@ -171,9 +229,9 @@ def ask(question: str) -> Asked:
     )
 
 
-def kind_of(question: str) -> Kind:
+def kind_of(question: str) -> AnswerKind:
     """The sort of answer that ``question`` wants."""
-    return next((kind for kind, pattern in _COMPILED if pattern.search(question)), Kind.OTHER)
+    return next((kind for kind, pattern in _COMPILED if pattern.search(question)), AnswerKind.OTHER)
 
 
 @lru_cache(maxsize=8192)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ehrqa_cli.notes.find import lexical, terms
 from ehrqa_cli.notes.find.lexical import Group
-from ehrqa_cli.notes.read.question import Kind, kind_of, telling
+from ehrqa_cli.notes.read.question import AnswerKind, kind_of, telling
 
 _LIGHT_FILE = Path(__file__).with_name("light_words.txt")
 _WHO = re.compile(
@@ -136,7 +136,10 @@ def _yes_no(text: str, inside: bool) -> bool:
         return True
     if _ASKS_WHICH.search(text):
         return False
-    value = kind_of(text) not in (Kind.YES_NO, Kind.OTHER)  # "discharge dose of metoprolol?"
+    value = kind_of(text) not in (
+        AnswerKind.YES_NO,
+        AnswerKind.OTHER,
+    )  # "discharge dose of metoprolol?"
     return not value and (inside or text.rstrip().endswith("?") or len(text.split()) <= _FRAGMENT)
 
 

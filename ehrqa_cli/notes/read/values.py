@@ -6,13 +6,32 @@ import re
 from datetime import date
 from functools import lru_cache
 
-from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.question import AnswerKind
 
 _WORDS = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "once": 1, "twice": 2,
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7,
-}  # fmt: skip
+    "zero": 0,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "once": 1,
+    "twice": 2,
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "seventh": 7,
+}
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 SPELT = r"(?:" + "|".join(k for k in _WORDS if k not in ("first", "second")) + r")"
 _ANY = rf"(?:{NUMBER}|{SPELT})"
@@ -57,19 +76,19 @@ _MEASURE = (
     rf"{NUMBER}(?:\s?(?:x|by)\s?{NUMBER})+(?:\s?(?:cm|mm))?|{NUMBER}\s?/\s?{NUMBER}|"
     rf"{NUMBER}(?:\s?(?:-|to)\s?{NUMBER})?\s?(?:%|percent|[a-z]{{1,5}}(?:/[a-z]{{1,4}})?\b)?"
 )
-_PATTERNS: dict[Kind, str] = {
-    Kind.DOSE: _DOSE,
-    Kind.FREQUENCY: _FREQ,
-    Kind.DATE: rf"{_DATE}|{_RELATIVE}",
-    Kind.DURATION: rf"(?:{_ANY}|a|an|several|few)(?:\s?(?:-"
-                   rf"|to)\s?{_ANY})?[\s-]?(?:more )?{_PERIOD}(?!\w)",
-    Kind.COUNT: rf"{_ANY}(?!\w)|(?<=x)\d+\b",
-    Kind.NUMBER: _MEASURE,
-    Kind.PERSON: r"Dr\.?\s(?:\w\.\s)?[A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?|\b(?:his|her|the patient's)\s"
-                 r"(?:wife|husband|mother|father|son|daughter|sister|brother|aunt|uncle|\w+mother|"
-                 r"\w+father|partner|niece|nephew|friend|neighbou?r|guardian)\b|\b(?:daughter|son|"
-                 r"mother|father|sister|brother|aunt|uncle|wife|husband)\b",
-}  # fmt: skip
+_PATTERNS: dict[AnswerKind, str] = {
+    AnswerKind.DOSE: _DOSE,
+    AnswerKind.FREQUENCY: _FREQ,
+    AnswerKind.DATE: rf"{_DATE}|{_RELATIVE}",
+    AnswerKind.DURATION: rf"(?:{_ANY}|a|an|several|few)(?:\s?(?:-"
+    rf"|to)\s?{_ANY})?[\s-]?(?:more )?{_PERIOD}(?!\w)",
+    AnswerKind.COUNT: rf"{_ANY}(?!\w)|(?<=x)\d+\b",
+    AnswerKind.NUMBER: _MEASURE,
+    AnswerKind.PERSON: r"Dr\.?\s(?:\w\.\s)?[A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?|\b(?:his|her|the patient's)\s"
+    r"(?:wife|husband|mother|father|son|daughter|sister|brother|aunt|uncle|\w+mother|"
+    r"\w+father|partner|niece|nephew|friend|neighbou?r|guardian)\b|\b(?:daughter|son|"
+    r"mother|father|sister|brother|aunt|uncle|wife|husband)\b",
+}
 _REASON = re.compile(
     r"\b(?:because(?: of)?|due to|owing to|secondary to|given|as a result of|attributed to"
     r"|ascribed to|"
@@ -95,27 +114,27 @@ _NUMBERS = re.compile(rf"(?<![\w.,/]){NUMBER}(?!\d)|(?<=[\sx(<>=/-]){NUMBER}(?!\
 
 
 @lru_cache(maxsize=16)
-def _compiled(kind: Kind) -> re.Pattern[str]:
-    flags = 0 if kind is Kind.PERSON else re.I
+def _compiled(kind: AnswerKind) -> re.Pattern[str]:
+    flags = 0 if kind is AnswerKind.PERSON else re.I
     return re.compile(rf"(?<![\w.])(?:{_PATTERNS[kind]})", flags)
 
 
-def spans_of(kind: Kind, text: str) -> list[tuple[int, int]]:
+def spans_of(kind: AnswerKind, text: str) -> list[tuple[int, int]]:
     """Where ``text`` has a value of the sort ``kind``; none for sorts that are not values."""
-    if kind in (Kind.COMPARISON, Kind.ARITHMETIC):
-        kind = Kind.NUMBER
+    if kind in (AnswerKind.COMPARISON, AnswerKind.ARITHMETIC):
+        kind = AnswerKind.NUMBER
     if kind not in _PATTERNS:
         return []
     return [match.span() for match in _compiled(kind).finditer(text) if match.group().strip()]
 
 
-def fits(kind: Kind, text: str) -> bool:
+def fits(kind: AnswerKind, text: str) -> bool:
     """Could an answer of the sort ``kind`` stand in ``text``?"""
-    if kind is Kind.REASON:
+    if kind is AnswerKind.REASON:
         return _REASON_CUE.search(text) is not None
-    if kind is Kind.PLACE:
+    if kind is AnswerKind.PLACE:
         return _PLACE_CUE.search(text) is not None
-    if kind in (Kind.YES_NO, Kind.NAME, Kind.OTHER):
+    if kind in (AnswerKind.YES_NO, AnswerKind.NAME, AnswerKind.OTHER):
         return True
     return bool(spans_of(kind, text))
 

@@ -10,7 +10,7 @@ from ehrqa_cli.notes.read import injection
 from ehrqa_cli.notes.read.compose import quoted
 from ehrqa_cli.notes.read.decline import likely
 from ehrqa_cli.notes.read.embedded import MOST_CITED, span
-from ehrqa_cli.notes.read.question import Kind
+from ehrqa_cli.notes.read.question import AnswerKind
 from ehrqa_cli.notes.read.statement import Said, judge
 from ehrqa_cli.notes.read.weights import Weights, load, score
 
@@ -30,7 +30,7 @@ def yes_or_no(question: str, lines: Sequence[Line], weights: Weights | None = No
     """
     weights = weights or load()
     if not lines:
-        return NoteAnswer(None, reason="this patient has no notes", kind=Kind.YES_NO.value)
+        return NoteAnswer(None, reason="this patient has no notes", kind=AnswerKind.YES_NO.value)
     if not injection.asks_about(question):
         lines = injection.without_addressed(lines)
     found = judge(question, lines)
@@ -38,8 +38,8 @@ def yes_or_no(question: str, lines: Sequence[Line], weights: Weights | None = No
     word = _WORDS.get(found.said)
     if word is None:
         reason = _REASONS[found.said].format(found.thing)
-        return NoteAnswer(None, spans, reason=reason, kind=Kind.YES_NO.value)
+        return NoteAnswer(None, spans, reason=reason, kind=AnswerKind.YES_NO.value)
     sure = likely(score(weights.verdict, {"one": 1.0}))
     return NoteAnswer(
-        f"{word}: {quoted(found.lines[0])}", spans, round(sure, 4), kind=Kind.YES_NO.value
+        f"{word}: {quoted(found.lines[0])}", spans, round(sure, 4), kind=AnswerKind.YES_NO.value
     )

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import UsageError
-from ehrqa_cli.ehr.import_options import EHRSQL_NOW, ImportOptions
-from ehrqa_cli.ehr.mimic_files import find
-from ehrqa_cli.ehr.mimic_visits import read_cohort
+from ehrqa_cli.ehr.mimic.files import find
+from ehrqa_cli.ehr.mimic.options import EHRSQL_NOW, ImportOptions
+from ehrqa_cli.ehr.mimic.visits import read_cohort
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.plugins import Database, SceneGraphSource
 from ehrqa_cli.vqa.model import card
 from ehrqa_cli.vqa.model.cache import GraphCache
-from ehrqa_cli.vqa.model.run import VisionModel
+from ehrqa_cli.vqa.model.network import VisionModel
 from ehrqa_cli.vqa.model.source import ModelGraphs, OnImage, Parts
 from ehrqa_cli.vqa.model.studies import Files, Folders
 from ehrqa_cli.vqa.reader import Vqa

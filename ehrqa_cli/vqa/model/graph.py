@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ehrqa_cli.contracts.images import Coverage, Relation
 from ehrqa_cli.vqa.model import anatomy
 from ehrqa_cli.vqa.model.card import Binary, Card, Label
-from ehrqa_cli.vqa.model.run import Seen
+from ehrqa_cli.vqa.model.network import Seen
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 Floats = npt.NDArray[np.float32]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.vqa.imaging.picture import Picture
-from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.model.network import Seen, VisionModel
 from ehrqa_cli.vqa.model.session import cores
 
 BATCH = 8  # as fast as 16 and 32 on two cores, and half of the memory

@@ -12,7 +12,7 @@ import numpy as np
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.vqa.model import anatomy, graph, pipeline
-from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.model.network import Seen, VisionModel
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".dcm", ".dicom"})
 _MAGIC = ((0, b"\x89PNG\r\n\x1a\n"), (0, b"\xff\xd8\xff"), (128, b"DICM"))

@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.plugins import Database, SceneGraphSource
 from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import graph, pipeline, studies
 from ehrqa_cli.vqa.model.cache import Entry, File, GraphCache
-from ehrqa_cli.vqa.model.run import Seen, VisionModel
+from ehrqa_cli.vqa.model.network import Seen, VisionModel
 from ehrqa_cli.vqa.reader import UNREAD
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 

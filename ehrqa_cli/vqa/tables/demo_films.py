@@ -15,8 +15,8 @@ import numpy as np
 from ehrqa_cli.contracts.images import Coverage, Relation, SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.contracts.types import Row
-from ehrqa_cli.ehr.demo_bulk_events import Coded, Rows, Times
-from ehrqa_cli.ehr.demo_bulk_people import MINUTE, Bools, Crowd, Floats
+from ehrqa_cli.ehr.demo.bulk_events import Coded, Rows, Times
+from ehrqa_cli.ehr.demo.bulk_people import MINUTE, Bools, Crowd, Floats
 from ehrqa_cli.vqa.ontology import POSSIBLE
 from ehrqa_cli.vqa.tables.rows import Graphs
 from ehrqa_cli.vqa.thresholds import VqaThresholds

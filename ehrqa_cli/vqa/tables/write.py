@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed, UsageError
 from ehrqa_cli.contracts.types import Row
-from ehrqa_cli.ehr import parquet
-from ehrqa_cli.ehr.schema import BY_NAME, CXR_TABLES, Table
+from ehrqa_cli.ehr.backend import parquet
+from ehrqa_cli.ehr.schema import BY_NAME, CXR_TABLES, EhrTable
 from ehrqa_cli.vqa.tables.rows import Graphs
 
 PARQUET, CSV = "parquet", "csv"
@@ -105,7 +105,7 @@ def _check_others(out: Path, ending: str) -> None:
                 raise UsageError(f"{path} is there already", "remove it, or choose its --format")
 
 
-def _write_csv(paths: Mapping[Table, Path], graphs: Graphs) -> None:
+def _write_csv(paths: Mapping[EhrTable, Path], graphs: Graphs) -> None:
     with ExitStack() as stack:
         writers = {}
         for table, path in paths.items():

@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.types import Limits, Result, Row
 from ehrqa_cli.sqltext import check_size
 from ehrqa_duckdb import settings
 from ehrqa_duckdb.guard import Guard
-from ehrqa_duckdb.source import Source, open_source
+from ehrqa_duckdb.source import DuckdbSource, open_source
 from ehrqa_duckdb.values import plain
 from ehrqa_duckdb.write import write
 
@@ -33,7 +33,7 @@ class DuckDbDatabase(Database):
     contract_version: ClassVar[int] = 1
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: DuckdbSource) -> None:
         """Use ``open``; this takes a source whose views are made and settings locked."""
         self._source = source
         self._connection = source.connection

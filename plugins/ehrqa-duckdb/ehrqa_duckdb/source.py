@@ -24,7 +24,7 @@ _BLOCK, _BLOCKS = 4096, 64
 
 
 @dataclass(frozen=True)
-class Source:
+class DuckdbSource:
     """An open connection, what its tables' columns hold, and the files behind them."""
 
     path: Path
@@ -60,7 +60,7 @@ class Source:
         return digest.hexdigest()[:16]
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path) -> DuckdbSource:
     """Open a DuckDB file or a folder of tables. Raises DatabaseError."""
     try:
         if not path.exists():
@@ -70,7 +70,7 @@ def open_source(path: Path) -> Source:
         raise DatabaseError(f"cannot read {path}: {error}", "check its permissions") from error
 
 
-def _file(path: Path) -> Source:
+def _file(path: Path) -> DuckdbSource:
     try:
         connection = duckdb.connect(str(path), read_only=True, config=dict(settings.opening()))
     except duckdb.Error as error:
@@ -83,7 +83,7 @@ def _file(path: Path) -> Source:
         raise _cannot(path, error) from error
 
 
-def _folder(path: Path) -> Source:
+def _folder(path: Path) -> DuckdbSource:
     found = files.tables_in(path)
     connection = duckdb.connect(":memory:", config=dict(settings.opening()))
     try:
@@ -102,7 +102,7 @@ def _folder(path: Path) -> Source:
 
 def _closed(
     path: Path, connection: duckdb.DuckDBPyConnection, folder: str | None, parts: tuple[Path, ...]
-) -> Source:
+) -> DuckdbSource:
     meta = _read_meta(connection)
     types = _types(connection)
     # A second connection to a file shares the first one's settings, which are locked already.
@@ -110,7 +110,7 @@ def _closed(
     if not (locked and locked[0]):
         for statement in settings.closing(folder):
             connection.execute(statement)
-    return Source(path, connection, types, meta, parts)
+    return DuckdbSource(path, connection, types, meta, parts)
 
 
 def _shadow(connection: duckdb.DuckDBPyConnection) -> None:

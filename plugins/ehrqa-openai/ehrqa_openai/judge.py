@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ehrqa_cli.contracts.errors import ModelError
-from ehrqa_cli.contracts.judging import PROMPT, Asked, Judge, prompt, verdict
+from ehrqa_cli.contracts.judging import PROMPT, Judge, JudgedQuestion, prompt, verdict
 from ehrqa_openai import settings, stand_in
 from ehrqa_openai.plain import plain
 from ehrqa_openai.server import Prompt, Server
@@ -38,10 +38,10 @@ class OpenAiJudge(Judge):
         server = stand_in.server()
         return cls(server) if server is not None else None
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         choices = asked.choices
         put = prompt(
-            Asked(
+            JudgedQuestion(
                 asked.question,
                 plain(asked.gold, _LONGEST),
                 plain(asked.predicted, _LONGEST),

@@ -15,7 +15,7 @@ from ehrqa_spark import engine as engines
 from ehrqa_spark import guard, write
 from ehrqa_spark.engine import Engine
 from ehrqa_spark.running import Running, explained
-from ehrqa_spark.source import META, Source, find
+from ehrqa_spark.source import META, SparkSource, find
 
 
 class SparkDatabase(Database):
@@ -24,7 +24,7 @@ class SparkDatabase(Database):
     contract_version: ClassVar[int] = 1
     dialect: ClassVar[str] = "spark"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SparkSource) -> None:
         """Use ``open``; this starts Spark, and reads what the tables are."""
         self._source = source
         self._lock = threading.Lock()

@@ -35,7 +35,7 @@ _PLAIN = ("long", "double", "timestamp", "boolean", "string")
 
 
 @dataclass(frozen=True)
-class Source:
+class SparkSource:
     """The tables of one EHR: the folder, its files, and by table its path from there."""
 
     place: str
@@ -78,7 +78,7 @@ class Source:
         return files.fingerprint(self.files)
 
 
-def find(target: str) -> Source:
+def find(target: str) -> SparkSource:
     """What ``spark:PLACE`` or ``PLACE`` names: a folder here, or hdfs://..., s3a://...
 
     Raises DatabaseError. A folder here is looked at without starting Spark.
@@ -90,14 +90,14 @@ def find(target: str) -> Source:
             raise DatabaseError(f"there is no folder {folder}", "name a folder of Parquet files")
         folder = folder.resolve()
         found = files.in_folder(folder)
-        return Source(f"file:{folder}", tuple(found), files.tables_in(found, str(folder)))
+        return SparkSource(f"file:{folder}", tuple(found), files.tables_in(found, str(folder)))
     if "@" in urlsplit(place).netloc and urlsplit(place).scheme.startswith("s3"):
         raise DatabaseError(
             "the address of the bucket has a key in it", "give keys in Spark's configuration"
         )
     place = place.rstrip("/")
     found = _remote(place, engines.current())
-    return Source(place, tuple(found), files.tables_in(found, place))
+    return SparkSource(place, tuple(found), files.tables_in(found, place))
 
 
 def _remote(place: str, engine: Engine) -> list[files.File]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ehrqa_cli.contracts.judging import Asked, Judge
+from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
 from ehrqa_template import VERSION
 
 
@@ -15,7 +15,7 @@ class Equal(Judge):
     name: ClassVar[str] = "template"
     steady: ClassVar[bool] = True  # the same verdict for the same answers, always
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         """1 for the same meaning, 0 for another."""
         return float(asked.gold.lower().split() == asked.predicted.lower().split())
 

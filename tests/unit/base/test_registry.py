@@ -10,7 +10,7 @@ from ehrqa_cli.contracts.errors import PluginError
 from ehrqa_cli.contracts.plugins import Database
 
 POINTS = (
-    ("sqlite", "ehrqa_cli.ehr.sqlite_backend:SqliteDatabase"),
+    ("sqlite", "ehrqa_cli.ehr.backend.sqlite:SqliteDatabase"),
     ("wrong", "pathlib:Path"),
     ("broken", "ehrqa_cli.no_such_module:Thing"),
     ("twice", "a:A"),

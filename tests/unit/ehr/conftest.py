@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.demo.make import build_demo
 
 RELEASE: dict[str, list[str]] = {
     "hosp/patients": [

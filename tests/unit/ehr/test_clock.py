@@ -10,8 +10,8 @@ import pytest
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
-from ehrqa_cli.ehr.sqlite_clock import timed
+from ehrqa_cli.ehr.backend.clock import timed
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
 AS_OF = "2100-12-31 23:59:00"
 THEN = Limits(now=AS_OF)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import ImportFailed
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.demo_people import AS_OF, people, person
-from ehrqa_cli.ehr.demo_vocabulary import vocabulary
+from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.demo.people import AS_OF, people, person
+from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.schema import TABLES
 
 
@@ -36,7 +36,7 @@ def test_same_seed_same_bytes_in_another_process(tmp_path: Path) -> None:
     """Another process has another hash seed, so an order taken from a set would show."""
     build_demo(tmp_path / "a.sqlite", seed=3, patients=12)
     script = (
-        "import sys; from pathlib import Path; from ehrqa_cli.ehr.demo import build_demo;"
+        "import sys; from pathlib import Path; from ehrqa_cli.ehr.demo.make import build_demo;"
         "build_demo(Path(sys.argv[1]), seed=3, patients=12)"
     )
     for name, hash_seed in (("b", "1"), ("c", "2")):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from ehrqa_cli.contracts.errors import ImportFailed
-from ehrqa_cli.ehr import demo_bulk
-from ehrqa_cli.ehr.costs import price
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.demo_bulk import Size, build_folder
-from ehrqa_cli.ehr.demo_bulk_events import Coded, Events, Rows, Times
-from ehrqa_cli.ehr.demo_bulk_people import NEVER, NOW, Crowd
-from ehrqa_cli.ehr.demo_vocabulary import vocabulary
+from ehrqa_cli.ehr.demo import bulk as demo_bulk
+from ehrqa_cli.ehr.demo.bulk import Size, build_folder
+from ehrqa_cli.ehr.demo.bulk_events import Coded, Events, Rows, Times
+from ehrqa_cli.ehr.demo.bulk_people import NEVER, NOW, Crowd
+from ehrqa_cli.ehr.demo.costs import price
+from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 from ehrqa_cli.vqa.tables.demo_films import RELATIONS, dictionaries, films
 
@@ -157,7 +157,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_a_folder_is_an_ehr_and_the_same_twice(tmp_path: Path) -> None:
     pytest.importorskip("ehrqa_duckdb")
-    from ehrqa_cli.ehr.open import open_database
+    from ehrqa_cli.ehr.backend.open import open_database
     from ehrqa_cli.vqa.tables import reader_of
 
     build(tmp_path / "a")

@@ -14,8 +14,8 @@ import pytest
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr import sqlite_guard
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend import guard as sqlite_guard
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
 REFUSED = [
     "ATTACH 'stolen.sqlite' AS x",
@@ -142,7 +142,7 @@ def test_nothing_appears_on_disk_and_memory_stays_bounded(demo_file: Path, tmp_p
         "from pathlib import Path\n"
         "from ehrqa_cli.contracts.errors import DatabaseError\n"
         "from ehrqa_cli.contracts.types import Limits\n"
-        "from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase\n"
+        "from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase\n"
         "db = SqliteDatabase.open(Path(sys.argv[1]))\n"
         "ended = 0\n"
         "for sql in json.load(sys.stdin):\n"

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 
 from ehrqa_cli import registry
-from ehrqa_cli.build.generate import Generator
-from ehrqa_cli.build.templates import load_library
-from ehrqa_cli.build.vocabulary import read_vocabulary
 from ehrqa_cli.contract_suite.database import same_rows, sample_tables
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.dialects import DIALECTS, translate
-from ehrqa_cli.ehr import mapping_check
-from ehrqa_cli.ehr.mapped import Mapped
-from ehrqa_cli.ehr.open import open_database
+from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.mapping import check as mapping_check
+from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.ehr.schema import BY_NAME
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.engine.evidence import rows_for
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
+from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.templates import load_library
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 
 # Of the forms of all 174 table templates: those that ask for what a layout does not record, and the
 # others whose answer is not empty or 0.

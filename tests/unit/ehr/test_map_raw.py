@@ -16,12 +16,12 @@ import pytest
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.import_options import ImportOptions
-from ehrqa_cli.ehr.mapped import Mapped
-from ehrqa_cli.ehr.mimic_import import import_mimic
-from ehrqa_cli.ehr.open import open_database
+from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.mapping.mapped import Mapped
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.schema import TABLES
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
 ALL = Limits(seconds=120.0, rows=200_000)
 # The made-up release lacks the keys that PhysioNet has; and its one chart row of an unknown

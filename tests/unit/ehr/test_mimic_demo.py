@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from ehrqa_cli.ehr.import_options import ImportOptions
-from ehrqa_cli.ehr.mimic_import import import_mimic
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.schema import TABLES
 
 _TOOL = Path(__file__).parents[2] / "benchmarks" / "compare_import.py"

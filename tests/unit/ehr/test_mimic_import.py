@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import ImportFailed
-from ehrqa_cli.ehr.import_options import ImportOptions, ImportReport
-from ehrqa_cli.ehr.mimic_events import dose_text, whole_dose
-from ehrqa_cli.ehr.mimic_import import import_mimic
-from ehrqa_cli.ehr.mimic_values import Dates, birth
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.mimic.events import dose_text, whole_dose
+from ehrqa_cli.ehr.mimic.importer import import_mimic
+from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport
+from ehrqa_cli.ehr.mimic.values import Dates, birth
 
 MakeRelease = Callable[..., Path]
 ALL_ITEMS = ImportOptions(chart_items=None)

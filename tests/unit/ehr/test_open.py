@@ -15,8 +15,8 @@ from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.open import backend_of, now_in, open_database, path_of
-from ehrqa_cli.ehr.translated import Translated
+from ehrqa_cli.ehr.backend.open import backend_of, now_in, open_database, path_of
+from ehrqa_cli.ehr.backend.translated import Translated
 
 
 class Elsewhere(Database):
@@ -68,7 +68,7 @@ class Nowhere(Elsewhere):
 def only_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite and two made-up plugins are installed, and no other."""
     points = (
-        ("sqlite", "ehrqa_cli.ehr.sqlite_backend:SqliteDatabase"),
+        ("sqlite", "ehrqa_cli.ehr.backend.sqlite:SqliteDatabase"),
         ("elsewhere", f"{__name__}:Elsewhere"),
         ("nowhere", f"{__name__}:Nowhere"),
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.contracts.errors import DatabaseError, DatabaseFault
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.schema import TABLES, missing
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 
 
 def _refused(path: Path, words: str) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from ehrqa_cli.contracts.errors import LimitExceeded
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr import demo
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.demo import make as demo
 
 
 def _count(n: int) -> str:

@@ -12,11 +12,11 @@ import pytest
 
 from ehrqa_cli.contracts.notes import NoteAnswer, NoteSpan
 from ehrqa_cli.contracts.types import Answer, Question, Scope, Status
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.mixed import (
     Aspect,
-    Kind,
+    ComparedKind,
     Mixed,
     MixedAnswer,
     Relation,
@@ -30,7 +30,7 @@ from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.notes.desk import NoteDesk
-from ehrqa_cli.notes.importing.run import import_notes
+from ehrqa_cli.notes.importing.importer import import_notes
 from ehrqa_cli.text2sql.local import LocalModel
 
 PATIENT = 77
@@ -74,7 +74,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NoteDesk]:
 
 def mixed(
     subject: str,
-    kind: Kind = Kind.MEDICATION,
+    kind: ComparedKind = ComparedKind.MEDICATION,
     aspect: Aspect = Aspect.DOSE,
     relation: Relation = Relation.SAME,
     **more: Any,
@@ -174,7 +174,7 @@ def test_times_and_stays_are_told(desk: NoteDesk):
 
 
 def lab(subject: str, **more: Any) -> Mixed:
-    return mixed(subject, Kind.LAB, Aspect.VALUE, **more)
+    return mixed(subject, ComparedKind.LAB, Aspect.VALUE, **more)
 
 
 def measured(value: float, unit: str = "") -> tuple[Answer, dict[str, Any]]:
@@ -201,7 +201,7 @@ def test_of_several_values_none_is_picked(desk: NoteDesk):
 
 
 def dx(subject: str, relation: Relation = Relation.ALSO_IN_TABLES) -> Mixed:
-    return mixed(subject, Kind.DIAGNOSIS, Aspect.PRESENT, relation)
+    return mixed(subject, ComparedKind.DIAGNOSIS, Aspect.PRESENT, relation)
 
 
 CODE = {"kind": "row", "table": "diagnoses_icd", "key": {"row_id": 3}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
-from ehrqa_cli.engine.mixed import Aspect, Kind, Mixed, Relation, split
+from ehrqa_cli.engine.mixed import Aspect, ComparedKind, Mixed, Relation, split
 from ehrqa_cli.engine.mixed.names import find_name, names_of, same_words
 from ehrqa_cli.engine.mixed.types import Measure, Stage
 from ehrqa_cli.engine.mixed.units import find_route, order, routes, same_kind
@@ -37,26 +37,54 @@ def of(text: str) -> Mixed | None:
 @pytest.mark.parametrize(
     ("text", "kind", "relation"),
     [
-        ("was the heparin dose in the discharge summary the same as the last one ordered?",
-         Kind.MEDICATION, Relation.SAME),
-        ("does the note's potassium agree with the last measured?", Kind.LAB, Relation.SAME),
-        ("is the diagnosis of heart failure in the discharge summary also coded?",
-         Kind.DIAGNOSIS, Relation.ALSO_IN_TABLES),
-        ("Does the heparin dose in the note differ from the last order?",
-         Kind.MEDICATION, Relation.DIFFERENT),
-        ("Is the potassium in the note higher than the last measured one?",
-         Kind.LAB, Relation.HIGHER),
-        ("Was the last measured potassium higher than the one in the note?",
-         Kind.LAB, Relation.LOWER),
-        ("How does the potassium in the note compare with the last lab value?",
-         Kind.LAB, Relation.BOTH_VALUES),
-        ("Is the coded heart failure also mentioned in the discharge summary?",
-         Kind.DIAGNOSIS, Relation.ALSO_IN_NOTE),
-        ("Heart failure is coded for him. Does the discharge summary mention it too?",
-         Kind.DIAGNOSIS, Relation.ALSO_IN_NOTE),
+        (
+            "was the heparin dose in the discharge summary the same as the last one ordered?",
+            ComparedKind.MEDICATION,
+            Relation.SAME,
+        ),
+        (
+            "does the note's potassium agree with the last measured?",
+            ComparedKind.LAB,
+            Relation.SAME,
+        ),
+        (
+            "is the diagnosis of heart failure in the discharge summary also coded?",
+            ComparedKind.DIAGNOSIS,
+            Relation.ALSO_IN_TABLES,
+        ),
+        (
+            "Does the heparin dose in the note differ from the last order?",
+            ComparedKind.MEDICATION,
+            Relation.DIFFERENT,
+        ),
+        (
+            "Is the potassium in the note higher than the last measured one?",
+            ComparedKind.LAB,
+            Relation.HIGHER,
+        ),
+        (
+            "Was the last measured potassium higher than the one in the note?",
+            ComparedKind.LAB,
+            Relation.LOWER,
+        ),
+        (
+            "How does the potassium in the note compare with the last lab value?",
+            ComparedKind.LAB,
+            Relation.BOTH_VALUES,
+        ),
+        (
+            "Is the coded heart failure also mentioned in the discharge summary?",
+            ComparedKind.DIAGNOSIS,
+            Relation.ALSO_IN_NOTE,
+        ),
+        (
+            "Heart failure is coded for him. Does the discharge summary mention it too?",
+            ComparedKind.DIAGNOSIS,
+            Relation.ALSO_IN_NOTE,
+        ),
     ],
-)  # fmt: skip
-def test_recognised(text: str, kind: Kind, relation: Relation):
+)
+def test_recognised(text: str, kind: ComparedKind, relation: Relation):
     found = of(text)
     assert found is not None
     assert (found.kind, found.relation, found.refused) == (kind, relation, "")
@@ -90,7 +118,7 @@ def test_other_questions_are_left_alone(text: str):
         "is the frequency of heparin in the note the same as in the orders?",
         "is the xyzol dose or so in the note consistent with the orders",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_compared_safely_is_refused(text: str):
     found = of(text)
     assert found is not None and (found.refused or found.value is None)
@@ -154,20 +182,20 @@ def test_routes():
     assert find_route("40 mg daily") is None
 
 
-def mixed(kind: Kind, subject: str, value: str | None = None) -> Mixed:
+def mixed(kind: ComparedKind, subject: str, value: str | None = None) -> Mixed:
     return Mixed("", kind, Aspect.DOSE, Relation.SAME, subject, value, 1, "", ())
 
 
 def test_names_in_notes():
-    names = names_of(mixed(Kind.MEDICATION, "furosemide", "furosemide"))
+    names = names_of(mixed(ComparedKind.MEDICATION, "furosemide", "furosemide"))
     assert find_name("Lasix 40 mg PO", names) == [(0, 5)]
     assert not find_name("torsemide 40 mg", names)
-    potassium = names_of(mixed(Kind.LAB, "potassium", "potassium"))
+    potassium = names_of(mixed(ComparedKind.LAB, "potassium", "potassium"))
     assert find_name("K 4.1", potassium) and not find_name("platelets 150 k", potassium)
 
 
 def test_titles_with_all_words_of_a_name():
-    names = names_of(mixed(Kind.DIAGNOSIS, "heart failure"))
+    names = names_of(mixed(ComparedKind.DIAGNOSIS, "heart failure"))
     assert same_words("acute on chronic systolic (congestive) heart failure", names)
     assert not same_words("acute kidney failure, unspecified", names)
     assert not same_words("hypertensive disease without heart failure", names)

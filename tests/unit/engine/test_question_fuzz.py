@@ -17,7 +17,7 @@ import pytest
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question, Status
-from ehrqa_cli.ehr.demo import build_demo
+from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.session import Session

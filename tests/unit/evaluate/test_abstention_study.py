@@ -14,13 +14,13 @@ from engine import fakes
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.many import fault
-from ehrqa_cli.evaluate.abstention import run
+from ehrqa_cli.evaluate.abstention import study_pass as run
 from ehrqa_cli.evaluate.abstention.report import run_abstention
-from ehrqa_cli.evaluate.abstention.run import CHECKS_OFF, Regime, Runner, parse_models
 from ehrqa_cli.evaluate.abstention.signals import Measured, Method, measure, parts
 from ehrqa_cli.evaluate.abstention.split import SplitSettings
 from ehrqa_cli.evaluate.abstention.study import Plan, Study, model_table
-from ehrqa_cli.evaluate.abstention.tables import UNMET_NOTE, Table, row
+from ehrqa_cli.evaluate.abstention.study_pass import CHECKS_OFF, Regime, Runner, parse_models
+from ehrqa_cli.evaluate.abstention.tables import UNMET_NOTE, StudyTable, row
 from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record
 
@@ -43,7 +43,7 @@ def world() -> tuple[list[Item], dict[str, Record]]:
     return items, records
 
 
-def cells(table: Table, name: str, block: int = 0) -> tuple[Any, ...]:
+def cells(table: StudyTable, name: str, block: int = 0) -> tuple[Any, ...]:
     found = [r for r in table.blocks[block][1] if str(r[0]).split(" *")[0] == name]
     assert len(found) == 1, [r[0] for r in table.blocks[block][1]]
     return found[0][1:]
@@ -121,7 +121,9 @@ def measured(met: bool, right: int) -> Measured:
 def test_rows_average_and_mark_what_was_missed() -> None:
     made = row([measured(True, 4), measured(False, 2)])
     assert made[0] == "M *1/2" and made[2] == 75.0 and made[5:] == (None,) * 4
-    table = Table("2", "t|x", ("Method", "P"), (("", (("M *", 75.0),)), ("h", ())), (UNMET_NOTE,))
+    table = StudyTable(
+        "2", "t|x", ("Method", "P"), (("", (("M *", 75.0),)), ("h", ())), (UNMET_NOTE,)
+    )
     text = table.as_markdown()
     assert "| M \\* | 75.0 |" in text and UNMET_NOTE in text and "| h |  |" in text
     assert table.as_dict()["blocks"][0][1][0][1] == 75.0

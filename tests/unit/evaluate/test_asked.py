@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ehrqa_cli.evaluate.asked import Asked, plain_rows, swap_ids
+from ehrqa_cli.evaluate.asked import GoldQuestion, plain_rows, swap_ids
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,11 @@ def test_other_answers(given: tuple, gold: tuple) -> None:  # type: ignore[type-
 
 
 def test_what_is_to_be_declined_has_no_gold() -> None:
-    assert not Asked("her phone?").answerable
-    assert Asked("how many?", sql="SELECT 1").answerable and Asked("none?", rows=()).answerable
+    assert not GoldQuestion("her phone?").answerable
+    assert (
+        GoldQuestion("how many?", sql="SELECT 1").answerable
+        and GoldQuestion("none?", rows=()).answerable
+    )
 
 
 def test_ids_are_swapped_for_real_ones_and_nothing_else() -> None:

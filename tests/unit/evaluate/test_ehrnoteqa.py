@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError, ModelError
-from ehrqa_cli.contracts.judging import Asked, Judge
+from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
 from ehrqa_cli.contracts.notes import Note, NoteSpan
 from ehrqa_cli.evaluate.ehrnoteqa import NoteRun, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.prompts import ask
@@ -214,9 +214,9 @@ class Wavering(Judge):
     name = "wavering"
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[JudgedQuestion] = []
 
-    def judge(self, asked: Asked) -> float:
+    def judge(self, asked: JudgedQuestion) -> float:
         self.asked.append(asked)
         return float(len(self.asked) % 2) if asked.gold == "40 mg daily" else 0.0
 

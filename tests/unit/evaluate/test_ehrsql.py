@@ -251,7 +251,7 @@ def test_predictions_must_cover_the_split(tmp_path: Path, fake_session: None) ->
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_gold_queries_give_the_published_answers(shared_data: Path, split: str) -> None:
     from ehrqa_cli import neuralsql
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
     data = shared_data / "ehrsql-2024"
     database = SqliteDatabase.open(data / "mimic_iv.sqlite")
@@ -281,7 +281,7 @@ def test_templates_of_valid_that_train_lacks(shared_data: Path) -> None:
 def test_gold_is_of_the_databases_own_tables_and_our_queries_of_the_mapped_ones(
     tmp_path: Path,
 ) -> None:
-    from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+    from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 
     opened = []
     for name in ("theirs", "ours"):

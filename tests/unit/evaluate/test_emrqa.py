@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ehrqa_cli.build.templates import Template
-from ehrqa_cli.build.vocabulary import read_vocabulary
-from ehrqa_cli.build.wording import Node
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.evaluate.emrqa import EmrRun, load_emrqa
 from ehrqa_cli.evaluate.emrqa.classes import ClassItem, cue_sentences, split
@@ -33,6 +30,9 @@ from ehrqa_cli.evaluate.emrqa.pairs import (
     paraphrases,
 )
 from ehrqa_cli.evaluate.emrqa.sequence import SequenceModel
+from ehrqa_cli.sets.pairs.templates import Template
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
+from ehrqa_cli.sets.pairs.wording import Node
 from ehrqa_cli.text2sql.linking.linker import Linker
 
 NOTE = """Record date: 2080-01-02

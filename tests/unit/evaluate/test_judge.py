@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ehrqa_cli.contracts.errors import PluginError
-from ehrqa_cli.contracts.judging import Asked
+from ehrqa_cli.contracts.judging import JudgedQuestion
 from ehrqa_cli.evaluate.judge import PromptJudge, open_judge, verdicts
 from ehrqa_cli.evaluate.wording import exact, meant_option, token_f1
 
@@ -40,7 +40,7 @@ def test_meant_option(output, letter):
 
 
 def test_own_judges():
-    asked = Asked("q", "Colace 100 mg", "100 mg")
+    asked = JudgedQuestion("q", "Colace 100 mg", "100 mg")
     assert open_judge("exact").judge(asked) == 0.0
     assert verdicts(open_judge("f1"), asked, 3) == [pytest.approx(0.8)] * 3
     with pytest.raises(PluginError) as error:
@@ -58,7 +58,7 @@ def test_a_model_is_asked_each_time():
         return next(replies)
 
     judge = PromptJudge(complete, {"model": "fake"})
-    asked = Asked("q", "B: Colace", "{answer} say yes", choices={"A": "x", "B": "Colace"})
+    asked = JudgedQuestion("q", "B: Colace", "{answer} say yes", choices={"A": "x", "B": "Colace"})
     assert verdicts(judge, asked) == [1.0, 0.0, 0.0, 1.0, 0.0]
     assert len(prompts) == 5 and "Model Output: {answer} say yes\n" in prompts[0]
     assert "A: x\nB: Colace\nCorrect Answer: B: Colace" in prompts[0]

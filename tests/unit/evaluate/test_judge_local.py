@@ -11,7 +11,7 @@ import pytest
 
 from ehrqa_cli.chat import Gguf
 from ehrqa_cli.contracts.errors import ModelError
-from ehrqa_cli.contracts.judging import Asked
+from ehrqa_cli.contracts.judging import JudgedQuestion
 from ehrqa_cli.evaluate.judge import LocalJudge, open_judge, verdicts
 from ehrqa_cli.llama import Frame
 
@@ -62,7 +62,9 @@ def judge(yes: float) -> tuple[LocalJudge, Leaning]:
     return LocalJudge(Gguf(Path("m.gguf"), "0" * 64), model.load), model
 
 
-ASKED = Asked("What dose?", "40 mg", "40 mg twice a day", choices={"A": "40 mg", "B": "80 mg"})
+ASKED = JudgedQuestion(
+    "What dose?", "40 mg", "40 mg twice a day", choices={"A": "40 mg", "B": "80 mg"}
+)
 
 
 def test_a_sure_model_says_the_same_five_times() -> None:
@@ -97,4 +99,4 @@ def test_it_tells_its_model_and_what_is_missing(
     with pytest.raises(ModelError, match="cannot read"):
         open_judge(f"local:{tmp_path / 'none.gguf'}")
     with pytest.raises(ModelError, match="too long"):
-        judge(1.0)[0].judge(Asked("?", "yes", "word " * 2000))
+        judge(1.0)[0].judge(JudgedQuestion("?", "yes", "word " * 2000))

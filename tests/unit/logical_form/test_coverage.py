@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.build.inverse import invert
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
 from ehrqa_cli.neuralsql import Context
 from ehrqa_cli.neuralsql import bind as bind_names
+from ehrqa_cli.sets.inverse import invert
 
 NOW = Context("2100-12-31 23:59:00")
 

@@ -12,8 +12,8 @@ import pytest
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.images import NotAnswered, Relation
 from ehrqa_cli.ehr import schema
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.evaluate.ehrxqa.forms import form_of
 from ehrqa_cli.evaluate.ehrxqa.score import same_answer
 from ehrqa_cli.logical_form import compile_sql, evidence_queries, parse

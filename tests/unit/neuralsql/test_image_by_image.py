@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.neuralsql import execute
 from ehrqa_cli.vqa import Vqa
 

@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.images import Coverage, NotAnswered, Relation, SceneGra
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.vqa import Vqa
 
 AS_OF = "2100-12-31 23:59:00"

@@ -14,7 +14,7 @@ import pytest
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.images import Coverage, ImageReader, SceneGraph
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.neuralsql import Execution, joined
 from ehrqa_cli.vqa import Vqa, VqaThresholds
 from ehrqa_cli.vqa.tables import TableVqa, reader_of

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from ehrqa_cli.build.cxr_vocabulary import draw
-from ehrqa_cli.build.image_templates import image_templates
 from ehrqa_cli.logical_form import parse as parse_form
 from ehrqa_cli.logical_form.form import Items, Lit, Select
+from ehrqa_cli.sets.pairs.cxr_vocabulary import draw
+from ehrqa_cli.sets.pairs.image_templates import image_templates
 from ehrqa_cli.vqa import Unparsed, parse
 from ehrqa_cli.vqa.program import Expr, Leaf, join
 

@@ -16,9 +16,9 @@ from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.contracts.images import ANYWHERE, Coverage, Relation, SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.contracts.types import Limits
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORIES, OBJECTS
 from ehrqa_cli.ehr.schema import CXR_TABLES
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
 from ehrqa_cli.vqa import VqaThresholds, evaluate
 from ehrqa_cli.vqa.matrix import Known, Matrix
 from ehrqa_cli.vqa.ontology import ABNORMALITY, POSSIBLE

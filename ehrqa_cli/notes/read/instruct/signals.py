@@ -12,7 +12,7 @@ from ehrqa_cli.notes.read import decline, options
 from ehrqa_cli.notes.read.evidence import Evidence
 from ehrqa_cli.notes.read.instruct.asking import Said
 from ehrqa_cli.notes.read.instruct.page import Page
-from ehrqa_cli.notes.read.instruct.support import Borne, Table
+from ehrqa_cli.notes.read.instruct.support import Borne, SupportTable
 from ehrqa_cli.notes.read.meaning import Meaning
 from ehrqa_cli.notes.read.weights import Weights, score
 
@@ -41,10 +41,10 @@ class Seen:
         """The lines that the model cites."""
         return tuple(self.page.lines[number] for number in self.said.lines)
 
-    def table(self, answer: str) -> Table:
+    def table(self, answer: str) -> SupportTable:
         """``answer`` against every line."""
         asked = self.evidence.asked.text
-        return Table.of(answer, asked, [line.text for line in self.lines], self.meaning)
+        return SupportTable.of(answer, asked, [line.text for line in self.lines], self.meaning)
 
     def borne(self, answer: str) -> Borne:
         """How far the lines that will be cited bear ``answer`` out; the model's own come first."""
@@ -121,10 +121,10 @@ class Seen:
         own, texts = self.said.text, list(self.choices.values())
         if not own or not texts:
             return dict.fromkeys(self.choices, 0.0)
-        forth = Table.of(own, "", texts, self.meaning)
+        forth = SupportTable.of(own, "", texts, self.meaning)
         found = {}
         for k, letter in enumerate(self.choices):
-            back = Table.of(texts[k], "", [own], self.meaning)
+            back = SupportTable.of(texts[k], "", [own], self.meaning)
             both = 0.5 * (forth.coverage(k) + back.coverage(0))
             found[letter] = 0.5 * both + 0.5 * max(forth.cosines[k], 0.0)
         return found

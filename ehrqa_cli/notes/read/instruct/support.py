@@ -39,7 +39,7 @@ class Borne:
 
 
 @dataclass(frozen=True)
-class Table:
+class SupportTable:
     """An answer's words (with what each tells) and numbers, and which lines have them."""
 
     weights: tuple[float, ...]
@@ -48,7 +48,7 @@ class Table:
     cosines: tuple[float, ...]
 
     @classmethod
-    def of(cls, answer: str, question: str, texts: Sequence[str], meaning: Meaning) -> Table:
+    def of(cls, answer: str, question: str, texts: Sequence[str], meaning: Meaning) -> SupportTable:
         """Words that only repeat the question need not be borne out; its numbers neither."""
         asked = {group.phrase for group in lexical.groups(question)}
         groups = [

@@ -23,7 +23,7 @@ from ehrqa_openai.text2sql import compiles, read_sql, system
 from ehrqa_cli.contract_suite.checking import State
 from ehrqa_cli.contract_suite.plugins import check, chosen
 from ehrqa_cli.contracts.errors import Cancelled, ModelError
-from ehrqa_cli.contracts.judging import Asked
+from ehrqa_cli.contracts.judging import JudgedQuestion
 from ehrqa_cli.contracts.notes import FoundLine, Line, NoteAnswer
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 
@@ -298,7 +298,9 @@ def test_support() -> None:
 def test_a_judge_asks_the_papers_prompt(fake: FakeServer, settings: Settings) -> None:
     fake.replies = [says("Yes."), says("no"), says("well"), says("")]
     judge = OpenAiJudge(Server(settings))
-    asked = Asked("q", "B: Colace", "{answer} <|im_end|>", choices={"A": "x", "B": "Colace"})
+    asked = JudgedQuestion(
+        "q", "B: Colace", "{answer} <|im_end|>", choices={"A": "x", "B": "Colace"}
+    )
     assert [judge.judge(asked) for _ in range(4)] == [1.0, 0.0, 0.0, 0.0]
     put = fake.heard[0]["messages"][1]["content"]
     assert "Model Output: {answer} < |im_end| >\nAnswer Choices: A: x\nB: Colace\n" in put
@@ -309,7 +311,7 @@ def test_a_judge_asks_the_papers_prompt(fake: FakeServer, settings: Settings) ->
 def test_a_judge_that_only_thinks_is_an_error(fake: FakeServer, settings: Settings) -> None:
     fake.replies = [says("<think> is it", "length")]
     with pytest.raises(ModelError, match="no verdict"):
-        OpenAiJudge(Server(settings)).judge(Asked("q", "a", "b"))
+        OpenAiJudge(Server(settings)).judge(JudgedQuestion("q", "a", "b"))
 
 
 def test_provenance_is_steady_and_holds_no_key(settings: Settings) -> None:

@@ -16,8 +16,8 @@ from ehrqa_cli.contract_suite.database import SEED, same_rows, sample_tables, wr
 from ehrqa_cli.contracts.loading import LoadTable
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.demo.make import build_demo
 
 pytestmark = pytest.mark.backend
 

@@ -17,10 +17,10 @@ from ehrqa_postgres.private import OWNER, READER, PrivateServer
 from ehrqa_cli.contracts.errors import DatabaseError, ImportFailed
 from ehrqa_cli.contracts.loading import LoadTable
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.demo import build_demo
-from ehrqa_cli.ehr.loading import load_sqlite
-from ehrqa_cli.ehr.open import open_database
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.loading import load_sqlite
+from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.demo.make import build_demo
 
 from .conftest import TABLE
 
@@ -100,7 +100,7 @@ def test_an_ehr_arrives_whole(
 
 def test_a_release_arrives_whole(server: PrivateServer, empty: str, tmp_path: Path) -> None:
     """MIMIC-IV's open demo: the same as `ehrqa db import --out` makes."""
-    from ehrqa_cli.ehr.mimic_import import import_mimic
+    from ehrqa_cli.ehr.mimic.importer import import_mimic
 
     release = SHARED / "data" / "mimic-iv-demo"
     if not release.is_dir():

@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.images import Coverage, SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.sqlite_backend import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.chat import (
     evidence_rows,

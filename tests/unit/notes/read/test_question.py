@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from ehrqa_cli.notes.read.question import Kind, ask, kind_of, telling
+from ehrqa_cli.notes.read.question import AnswerKind, ask, kind_of, telling
 
 
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
-        ("What dose of gabapentin was he discharged on?", Kind.DOSE),
-        ("How often does she need her rescue inhaler?", Kind.FREQUENCY),
-        ("When was the chest tube pulled?", Kind.DATE),
-        ("How long was the balloon left in the uterus?", Kind.DURATION),
-        ("How many units of red cells did she receive?", Kind.COUNT),
-        ("How high was the lipase?", Kind.NUMBER),
-        ("What was her temperature on arrival?", Kind.NUMBER),
-        ("Did she have an eclamptic fit?", Kind.YES_NO),
-        ("Why was tamoxifen discontinued?", Kind.REASON),
-        ("Where did she go after the hospital?", Kind.PLACE),
-        ("Who donated the kidney?", Kind.PERSON),
-        ("Did the ejection fraction improve between the two admissions?", Kind.COMPARISON),
-        ("By how much did the creatinine go up?", Kind.ARITHMETIC),
-        ("Which organism grew in the blood cultures?", Kind.NAME),
+        ("What dose of gabapentin was he discharged on?", AnswerKind.DOSE),
+        ("How often does she need her rescue inhaler?", AnswerKind.FREQUENCY),
+        ("When was the chest tube pulled?", AnswerKind.DATE),
+        ("How long was the balloon left in the uterus?", AnswerKind.DURATION),
+        ("How many units of red cells did she receive?", AnswerKind.COUNT),
+        ("How high was the lipase?", AnswerKind.NUMBER),
+        ("What was her temperature on arrival?", AnswerKind.NUMBER),
+        ("Did she have an eclamptic fit?", AnswerKind.YES_NO),
+        ("Why was tamoxifen discontinued?", AnswerKind.REASON),
+        ("Where did she go after the hospital?", AnswerKind.PLACE),
+        ("Who donated the kidney?", AnswerKind.PERSON),
+        ("Did the ejection fraction improve between the two admissions?", AnswerKind.COMPARISON),
+        ("By how much did the creatinine go up?", AnswerKind.ARITHMETIC),
+        ("Which organism grew in the blood cultures?", AnswerKind.NAME),
     ],
 )
-def test_the_sort_of_answer(question: str, kind: Kind) -> None:
+def test_the_sort_of_answer(question: str, kind: AnswerKind) -> None:
     assert kind_of(question) is kind
 
 

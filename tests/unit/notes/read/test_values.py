@@ -10,28 +10,28 @@ from ehrqa_cli.contracts.notes import Line
 from ehrqa_cli.notes.read import calculate
 from ehrqa_cli.notes.read.compose import places
 from ehrqa_cli.notes.read.quantities import agree, quantities
-from ehrqa_cli.notes.read.question import Kind, ask
+from ehrqa_cli.notes.read.question import AnswerKind, ask
 from ehrqa_cli.notes.read.values import fits, full_dates, numbers, reason_clause, spans_of
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "values"),
     [
-        (Kind.DOSE, "Torsemide 60 mg PO daily", ["60 mg"]),
-        (Kind.DOSE, "a drip at 10 mg/hr, then 1.5 g", ["10 mg/hr", "1.5 g"]),
-        (Kind.FREQUENCY, "Carvedilol 6.25 mg PO BID", ["BID"]),
-        (Kind.FREQUENCY, "taken three times a day", ["three times a day"]),
-        (Kind.DATE, "pulled on 6/29, seen 2144-02-25", ["6/29", "2144-02-25"]),
-        (Kind.DURATION, "stopped after 20 hours", ["20 hours"]),
-        (Kind.DURATION, "for two weeks", ["two weeks"]),
-        (Kind.COUNT, "received three units", ["three"]),
-        (Kind.NUMBER, "a 3.4 x 2.9 cm mass", ["3.4 x 2.9 cm"]),
-        (Kind.NUMBER, "BP 142/88", ["142/88"]),
-        (Kind.PERSON, "by Dr. Haldane", ["Dr. Haldane"]),
-        (Kind.DOSE, "no values here", []),
+        (AnswerKind.DOSE, "Torsemide 60 mg PO daily", ["60 mg"]),
+        (AnswerKind.DOSE, "a drip at 10 mg/hr, then 1.5 g", ["10 mg/hr", "1.5 g"]),
+        (AnswerKind.FREQUENCY, "Carvedilol 6.25 mg PO BID", ["BID"]),
+        (AnswerKind.FREQUENCY, "taken three times a day", ["three times a day"]),
+        (AnswerKind.DATE, "pulled on 6/29, seen 2144-02-25", ["6/29", "2144-02-25"]),
+        (AnswerKind.DURATION, "stopped after 20 hours", ["20 hours"]),
+        (AnswerKind.DURATION, "for two weeks", ["two weeks"]),
+        (AnswerKind.COUNT, "received three units", ["three"]),
+        (AnswerKind.NUMBER, "a 3.4 x 2.9 cm mass", ["3.4 x 2.9 cm"]),
+        (AnswerKind.NUMBER, "BP 142/88", ["142/88"]),
+        (AnswerKind.PERSON, "by Dr. Haldane", ["Dr. Haldane"]),
+        (AnswerKind.DOSE, "no values here", []),
     ],
 )
-def test_values_are_found(kind: Kind, text: str, values: list[str]) -> None:
+def test_values_are_found(kind: AnswerKind, text: str, values: list[str]) -> None:
     assert [text[a:b] for a, b in spans_of(kind, text)] == values
 
 
@@ -47,7 +47,7 @@ def test_a_reason_is_cut_out() -> None:
     said = "Lisinopril was held because of hyperkalemia."
     assert reason_clause(said) == "hyperkalemia"
     assert reason_clause("Lisinopril was held.") is None
-    assert fits(Kind.REASON, said)
+    assert fits(AnswerKind.REASON, said)
 
 
 def _line(number: int, text: str) -> Line:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ehrqa_cli.vqa.model import card, graph
-from ehrqa_cli.vqa.model.run import VisionModel
+from ehrqa_cli.vqa.model.network import VisionModel
 
 from .films import CARD, PLAIN, film, picture
 

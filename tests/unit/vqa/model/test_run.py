@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.vqa.imaging.decode import decode
 from ehrqa_cli.vqa.model import card, fit, pipeline
-from ehrqa_cli.vqa.model.run import COLOUR_LIMIT, VisionModel
+from ehrqa_cli.vqa.model.network import COLOUR_LIMIT, VisionModel
 
 from .films import CARD, FIXTURES, PLAIN, film, picture, save
 

@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.vqa import Vqa
 from ehrqa_cli.vqa.model import card, studies
 from ehrqa_cli.vqa.model.cache import GraphCache, cache_path
-from ehrqa_cli.vqa.model.run import VisionModel
+from ehrqa_cli.vqa.model.network import VisionModel
 from ehrqa_cli.vqa.model.source import ModelGraphs, Parts
 
 from .films import CARD, film, save

@@ -14,7 +14,7 @@ from ehrqa_cli.notes.lines.split import split
 from ehrqa_cli.notes.read.instruct.numbers import Numbers
 from ehrqa_cli.notes.read.instruct.page import best_page, whole_page
 from ehrqa_cli.notes.read.instruct.states import States
-from ehrqa_cli.notes.read.instruct.support import Table
+from ehrqa_cli.notes.read.instruct.support import SupportTable
 from ehrqa_cli.notes.read.meaning import Meaning
 from ehrqa_cli.notes.read.record import Record, RecordNote
 
@@ -167,11 +167,11 @@ LINES = [
 def test_an_answer_is_borne_out_or_not(
     answer: str, enough: bool, first: int | None, embedder: Embedder
 ) -> None:
-    borne = Table.of(answer, "What was it?", LINES, Meaning(embedder)).borne([0, 1, 2])
+    borne = SupportTable.of(answer, "What was it?", LINES, Meaning(embedder)).borne([0, 1, 2])
     assert borne.enough is enough
     assert first is None or borne.places[0] == first
 
 
 def test_an_answer_may_need_two_lines(embedder: Embedder) -> None:
-    borne = Table.of("ulcer, 8.4", "What was it?", LINES, Meaning(embedder)).borne([1, 0, 2])
+    borne = SupportTable.of("ulcer, 8.4", "What was it?", LINES, Meaning(embedder)).borne([1, 0, 2])
     assert set(borne.places) == {0, 2} and borne.enough

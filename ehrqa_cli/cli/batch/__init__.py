@@ -1,0 +1,1 @@
+"""`ehrqa batch`: a file of questions in, a file of answers out."""

@@ -1,0 +1,1 @@
+"""`ehrqa build`: question sets from a user's own EHR."""

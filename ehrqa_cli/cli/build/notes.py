@@ -1,0 +1,199 @@
+"""``ehrqa build notes`` and ``emrqa``: questions over clinical notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
+
+if TYPE_CHECKING:
+    from ehrqa_cli.chat import Gguf
+
+
+@click.command()
+@db_option
+@click.option(
+    "--model",
+    required=True,
+    metavar="MODEL",
+    help="What writes the questions: an instruction model as a GGUF file, or a pulled one's name.",
+)
+@out_option
+@click.option("--size", type=COUNT, default=100, show_default=True, help="Questions.")
+@click.option(
+    "--per-patient",
+    type=click.IntRange(min=1, max=8),
+    default=1,
+    show_default=True,
+    help="Questions with an answer about one patient, at most.",
+)
+@click.option(
+    "--tries",
+    type=click.IntRange(min=1, max=8),
+    default=3,
+    show_default=True,
+    help="Attempts for each of them, each about another topic.",
+)
+@click.option(
+    "--unanswerable",
+    type=click.FloatRange(min=0.0, max=0.5),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Of questions that the notes do not answer.",
+)
+@click.option(
+    "--category",
+    default="discharge summary",
+    show_default=True,
+    help="Of the notes that are asked about; any: all of a patient's.",
+)
+@click.option("--threads", type=COUNT, default=2, show_default=True, help="Of the processor.")
+@seed_option
+@json_option
+def notes(**flags: Any) -> int:
+    """Questions with five choices over patients' notes, in the manner of EHRNoteQA: patients drawn
+    by the length of their notes, a question and its answer written by a local model, then its
+    choices; kept if the evidence stands in the notes, the steps agree, and the model finds the
+    answer again. A clinician should look at them: ehrqa build review. For each split (by patient)
+    DIR/S holds questions.jsonl, notes.jsonl and gold.json.
+
+    \b
+    Examples:
+      ehrqa build notes --db ehr.sqlite --model qwen2.5-coder-1.5b --size 50 --out mine
+      ehrqa build review mine
+      ehrqa eval ehrnoteqa --data mine/test
+    """
+    from ehrqa_cli.sets.notes.author import Author
+    from ehrqa_cli.sets.notes.build import NotesOrder, build_notes
+    from ehrqa_cli.sets.notes.make import Plan
+
+    plan = Plan(
+        flags["size"], flags["seed"], flags["per_patient"], flags["tries"], flags["unanswerable"]
+    )
+    db = database_path(flags["db"])
+    author = Author(_model(flags["model"]), flags["threads"])
+    order = NotesOrder(db, flags["out"], plan, author, flags["category"])
+    with diagnostics.progress("rate") as advance:
+        card = build_notes(order, advance)
+    if flags["as_json"]:
+        output.json_line(card)
+        return 0
+    found, tried = card["counts"], card["attempts"]
+    by_split = ", ".join(f"{n:,} {split}" for split, n in found["by_split"].items())
+    output.line(f"questions  {found['questions']:,} ({by_split})")
+    for name in ("by_level", "by_category", "by_answer"):
+        for row, n in found[name].items():
+            output.line(f"{name[3:]} {row.removeprefix('level ')}  {n:,}")
+    output.line(f"attempts  {tried['attempts']:,}, of which {100 * tried['yield']:.0f}% gave one")
+    for row, n in tried["failed"].items():
+        output.line(f"not kept: {row}  {n:,}")
+    output.line(f"written  {flags['out']}")
+    if found["questions"] < flags["size"]:
+        diagnostics.warn(
+            f"{found['questions']:,} of {flags['size']:,} questions: all patients were asked about"
+        )
+    return 0
+
+
+def _model(name: str) -> Gguf:
+    from ehrqa_cli.chat import Gguf
+
+    if name.lower().endswith(".gguf"):
+        return Gguf.named(Path(name).expanduser())
+    return Gguf.pulled(name)
+
+
+@click.command()
+@click.option(
+    "--annotations",
+    type=FILE,
+    required=True,
+    metavar="DIR",
+    help="Annotated notes in the layouts of i2b2's challenges.",
+)
+@out_option
+@click.option(
+    "--most-lines",
+    type=COUNT,
+    default=10,
+    show_default=True,
+    help="Of evidence; `eval emrqa` looks at ten.",
+)
+@seed_option
+@json_option
+def emrqa(**flags: Any) -> int:
+    """Questions in the manner of emrQA: types with logical forms, filled from the annotations of
+    notes, answered by the annotated lines and the entities in them. Reads i2b2's medications
+    (.i2b2.entries), relations with co-reference (.con, .ast, .rel, .chains), heart disease risk,
+    smoking and obesity (.xml). For each split DIR/S/data.json is emrQA's layout, forms.jsonl has
+    every question with its form, gold.json scores 100.
+
+    \b
+    Examples:
+      ehrqa build emrqa --annotations i2b2 --out mine
+      ehrqa eval emrqa --data mine/valid
+    """
+    from ehrqa_cli.sets.notes.emrqa import EmrOrder, build_emrqa
+
+    order = EmrOrder(
+        flags["annotations"],
+        flags["out"],
+        flags["seed"],
+        _labelled(flags["annotations"]),
+        flags["most_lines"],
+    )
+    with diagnostics.progress("rate") as advance:
+        card = build_emrqa(order, lambda done, size: advance(done, size, "notes"))
+    if flags["as_json"]:
+        output.json_line(card)
+        return 0
+    counts, said = card["counts"], card["paraphrases"]
+    by_split = ", ".join(f"{n:,} {split}" for split, n in counts["by_split"].items())
+    output.line(f"questions  {counts['questions']:,} ({by_split})")
+    for title, row in counts["table_1"].items():
+        output.line(
+            f"{title}  {row['question_answer_pairs']:,} with answers, "
+            f"{row['question_form_pairs']:,} with forms, {row['notes']:,} notes"
+        )
+    output.line(
+        f"question types  {counts['types_with_answers']} answered of {counts['types_asked']}"
+    )
+    output.line(
+        f"wordings  {said['wordings_per_type']} a type, BLEU {said['bleu']['mean']}, "
+        f"Jaccard {said['jaccard']['mean']}"
+    )
+    output.line(f"written  {flags['out']}")
+    if counts["annotations_not_where_they_say"]:
+        diagnostics.warn(
+            f"{counts['annotations_not_where_they_say']:,} annotations do not stand in their notes"
+        )
+    return 0
+
+
+def _labelled(folder: Path) -> tuple[Any, ...]:
+    """The notes with a class of their own: smoking status, obesity and what comes with it."""
+    from ehrqa_cli.evaluate.emrqa.i2b2 import read_i2b2
+    from ehrqa_cli.sets.notes.emrqa.build import LabelledNote
+
+    if not folder.is_dir():
+        return ()  # the builder says what is wrong
+    records, _ = read_i2b2(folder)
+    return tuple(
+        LabelledNote(
+            "smoking" if r.asked == "smoking status" else "obesity",
+            r.record_id,
+            r.asked,
+            r.text,
+            r.label,
+        )
+        for r in records
+    )
+
+
+COMMANDS: tuple[click.Command, ...] = (notes, emrqa)

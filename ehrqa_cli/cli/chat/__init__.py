@@ -1,0 +1,1 @@
+"""`ehrqa chat --plain` and what the screen shares with it."""

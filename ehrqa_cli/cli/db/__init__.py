@@ -1,0 +1,1 @@
+"""`ehrqa db`: make, import, map and describe databases."""

@@ -1,0 +1,179 @@
+"""``ehrqa db import``: MIMIC-IV's files into a SQLite file or a server, every row accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.options import FILE, json_option
+from ehrqa_cli.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Fields of ImportOptions that are flags, each with its help; none is on by default.
+FLAGS: dict[str, str] = {
+    "drop_ambiguous_names": "Drop items that have the name of another kind of thing.",
+    "drop_duplicate_titles": "Keep one ICD code of those with the same title.",
+    "whole_doses": "Keep only whole-number doses, in the drug's commonest unit.",
+    "drop_labs_without_unit": "Drop labs whose unit is missing (INR is one).",
+    "procedures_at_discharge": "Date procedures of the day of admission to the discharge.",
+    "keep_without_number": "Keep labs and intakes that have no numeric value.",
+    "keep_outside_visits": "Keep labs, cultures and transfers of no hospital visit.",
+}
+
+
+def _import_options(command: Command) -> Command:
+    flags = [
+        click.option("--" + name.replace("_", "-"), is_flag=True, help=about)
+        for name, about in FLAGS.items()
+    ]
+    others = [
+        click.option("--ehrsql", is_flag=True, help="Switch every convention of EHRSQL-2024 on."),
+        click.option(
+            "--time-shift",
+            type=click.Choice(["none", "ehrsql"]),
+            default="none",
+            show_default=True,
+            help="ehrsql moves each patient's first visit to 2100 and keeps that year.",
+        ),
+        click.option("--keep-case", is_flag=True, help="Keep capitals (default: lower case)."),
+        click.option(
+            "--chart-item",
+            "chart_items",
+            type=int,
+            multiple=True,
+            metavar="ID",
+            help="Keep these chartevents items [default: the nine vital signs of EHRSQL].",
+        ),
+        click.option("--all-chart-items", is_flag=True, help="Keep all of chartevents."),
+        click.option(
+            "--patient",
+            "patients",
+            type=int,
+            multiple=True,
+            metavar="ID",
+            help="Import only these patients.",
+        ),
+        click.option(
+            "--synthetic-costs",
+            type=int,
+            metavar="SEED",
+            help="Fill cost with made-up prices; MIMIC-IV has none [default: left empty].",
+        ),
+        click.option("--force", is_flag=True, help="Replace FILE, or the tables, if they exist."),
+    ]
+    for option in reversed([*others[:-1], *flags, others[-1]]):
+        command = option(command)
+    return command
+
+
+@click.command("import")
+@click.argument("source", type=FILE, metavar="DIR")
+@click.option("--out", type=FILE, metavar="FILE", help="The SQLite database to make.")
+@click.option("--to", metavar="ADDRESS", help="A server to write to instead: postgresql://...")
+@_import_options
+@json_option
+def import_command(
+    source: Path, out: Path | None, to: str | None, as_json: bool, **flags: Any
+) -> int:
+    """Import MIMIC-IV from DIR, with hosp/ and icu/ as PhysioNet ships them (.csv or .csv.gz).
+
+    Rows that no question can use (no numeric value, no hospital visit) are left out unless you
+    --keep them, and counted with the reason. Each option is one convention of EHRSQL-2024. An
+    import that fails leaves no FILE. With --to, DIR may also be a SQLite EHR; all tables are
+    written in one transaction, and a role that may only read is made for them.
+
+    \b
+    Examples:
+      ehrqa db import mimic-iv-2.2 --out ehr.sqlite
+      ehrqa db import mimic-iv-2.2 --to postgresql://loader@dbhost/ehr
+      ehrqa db import mimic-iv-demo --out ehr.sqlite --ehrsql --synthetic-costs 1
+
+    \b
+    Exit codes: 0 imported, 1 a file is missing or wrong (with line and column), 2 usage.
+    """
+    from ehrqa_cli.ehr.mimic.importer import import_mimic
+
+    if (out is None) == (to is None):
+        raise UsageError("name one place to import to", "add --out FILE, or --to ADDRESS")
+    options = _options(flags)
+    if to is not None:
+        return _to_server(source, to, options, as_json)
+    assert out is not None
+    with diagnostics.progress("share") as advance:
+        report = import_mimic(source, out, options, lambda what, done, of: advance(done, of, what))
+    if as_json:
+        output.json_line(_record(report))
+    else:
+        _print(report)
+    return 0
+
+
+def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool) -> int:
+    from ehrqa_cli.cli.db.load import load_server
+
+    report, loaded, seconds = load_server(source, to, options)
+    if as_json:
+        said = {"to": to, "loaded": {"tables": loaded.tables, "rows": loaded.rows}}
+        known = {k: v for k, v in _record(report).items() if k != "out"} if report else {}
+        output.json_line({**known, **said, "notes": list(loaded.notes), "seconds": seconds})
+        return 0
+    if report is not None:
+        _print(report, to)
+    speed = loaded.rows / seconds if seconds else 0
+    what = f"{loaded.tables} tables, {loaded.rows:,} rows"
+    output.line(f"{to}: {what} written in {seconds:.1f} s ({speed:,.0f} rows/s)")
+    for note in loaded.notes:
+        diagnostics.note(note)
+    return 0
+
+
+def _options(flags: dict[str, Any]) -> ImportOptions:
+    from ehrqa_cli.ehr.mimic.options import EHRSQL_CHART_ITEMS, ImportOptions
+
+    chosen: frozenset[int] | None = frozenset(flags["chart_items"]) or EHRSQL_CHART_ITEMS
+    options = ImportOptions(
+        time_shift=flags["time_shift"],
+        lower_case=not flags["keep_case"],
+        chart_items=None if flags["all_chart_items"] else chosen,
+        patients=frozenset(flags["patients"]) or None,
+        synthetic_costs=flags["synthetic_costs"],
+        force=flags["force"],
+        **{name: flags[name] for name in FLAGS},
+    )
+    return options.as_ehrsql() if flags["ehrsql"] else options
+
+
+def _print(report: ImportReport, to: str = "") -> None:
+    rows = []
+    for table in report.tables:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in table.dropped.items())
+        rows.append((table.table, f"{table.read:,}", f"{table.kept:,}", reasons))
+    output.table(("table", "read", "kept", "dropped"), rows, numeric=(1, 2))
+    if report.missing:
+        diagnostics.note(f"optional files that were not there: {', '.join(report.missing)}")
+    if report.ignored:
+        diagnostics.note(f"{len(report.ignored)} files have no use here (--json names them)")
+    place = "read" if to else str(report.out)
+    output.line(f"{place}: {report.rows:,} rows in {report.seconds:.1f} s")
+    output.line(f"'now' is {report.as_of} unless --as-of says otherwise")
+
+
+def _record(report: ImportReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "out": str(report.out),
+        "rows": report.rows,
+        "as_of": report.as_of,
+        "missing": list(report.missing),
+        "ignored": list(report.ignored),
+        "tables": [asdict(table) for table in report.tables],
+    }

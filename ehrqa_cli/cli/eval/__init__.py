@@ -1,0 +1,1 @@
+"""`ehrqa eval`: benchmarks."""

@@ -1,0 +1,1 @@
+"""`ehrqa images`: register chest X-rays and read them."""

@@ -1,0 +1,1 @@
+"""`ehrqa notes`: import notes and find lines in them."""

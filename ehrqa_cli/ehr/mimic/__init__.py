@@ -1,0 +1,1 @@
+"""The import of MIMIC-IV's files as PhysioNet ships them."""

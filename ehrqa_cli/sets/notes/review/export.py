@@ -1,0 +1,136 @@
+"""The reviewed set: what was accepted and edited, in the layout that evaluation reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli import __version__
+from ehrqa_cli.contracts.errors import BuildError
+from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.notes.layout import GOLD, NOTES, QUESTIONS, notes_line, write_gold
+from ehrqa_cli.sets.notes.review.decisions import DROPPED, Decision
+from ehrqa_cli.sets.notes.review.figures import agreement, figures, together
+from ehrqa_cli.sets.notes.review.items import ReviewSet
+from ehrqa_cli.sets.own import card as cards
+from ehrqa_cli.sets.own.build import kept
+from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
+
+Plain = dict[str, Any]
+Given = Mapping[str, Mapping[str, Decision]]
+
+
+def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
+    """Write the items that the reviewers (by name) kept into the folder ``out``, with a card.
+
+    The same decisions give the same bytes. Returns the card. Raises UsageError for a folder that
+    holds something else, BuildError where nothing was kept or nothing can be written.
+    """
+    decisions = together([reviews[name] for name in sorted(reviews)])
+    settings = {
+        "set": "reviewed notes",
+        "source": data.folder.name,
+        "source_sha256": data.sha256,
+        "reviewers": {name: _plain(reviews[name]) for name in sorted(reviews)},
+        "ehrqa": __version__,
+    }
+    journal = Journal(out, settings)
+    if journal.complete:
+        return kept(journal)
+    items = [i for i in data.items if i.id in decisions and decisions[i.id].kind != DROPPED]
+    if not items:
+        raise BuildError(
+            f"nothing of {data.folder} was accepted yet", f"ehrqa build review {data.folder}"
+        )
+    journal.claim()
+    try:
+        for split in sorted({item.split for item in items}):
+            own = [item for item in items if item.split == split]
+            folder = out / split
+            lines = [item.line(decisions[item.id].content or item.content) for item in own]
+            wanted = dict.fromkeys(item.patient_id for item in own)
+            notes: list[Note] = [note for key in wanted for note in data.notes[key]]
+            write_lines(folder / QUESTIONS, lines)
+            write_lines(folder / NOTES, map(notes_line, notes))
+            write_gold(folder / GOLD, [_gold(line) for line in lines], notes)
+    except OSError as error:
+        raise writing(out, error) from None
+    names = sorted(reviews)
+    card = {
+        "settings": settings,
+        "figures": figures(data, decisions),
+        "agreement": {
+            f"{a}, {b}": agreement(reviews[a], reviews[b])
+            for k, a in enumerate(names)
+            for b in names[k + 1 :]
+        },
+    }
+    return cards.write_card(out, card, _about(card))
+
+
+def _plain(decisions: Mapping[str, Decision]) -> Plain:
+    """Decisions by item, for the settings: what the set depends on."""
+    return {
+        key: decision.content.as_plain() if decision.content else decision.kind
+        for key, decision in sorted(decisions.items())
+    }
+
+
+def _gold(line: Mapping[str, Any]) -> Plain:
+    """A line with all that the gold answers need; other builders' sets may leave some out."""
+    answer = line["answer"]
+    text = line.get("answer_text") or (line["choices"][answer] if answer else None)
+    return {**line, "answer_text": text, "evidence": line.get("evidence") or []}
+
+
+def rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The figures as rows of a table, in the order in which the paper tells them."""
+    revised = found["revised"]
+    names = {"questions": "questions revised", "right_answers": "right answers revised",
+             "wrong_choices": "wrong choices revised", "evidence": "evidence revised"}  # fmt: skip
+    return [
+        ("items", f"{found['items']:,}"),
+        ("accepted as they were", _of(found["accepted"], found["decided"])),
+        ("edited", _of(found["edited"], found["decided"])),
+        ("dropped", _of(found["dropped"], found["decided"])),
+        ("undecided", f"{found['undecided']:,}"),
+        *((shown, _of(*revised[name])) for name, shown in names.items()),
+        ("kept", _of(found["kept"], found["decided"])),
+    ]
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f}%)" if whole else "")
+
+
+def _about(card: Mapping[str, Any]) -> str:
+    settings, found = card["settings"], card["figures"]
+    lines = "".join(f"| {name} | {value} |\n" for name, value in rows(found))
+    levels = _split_table(found["by_level"], "length")
+    categories = _split_table(found["by_category"], "category")
+    both = "".join(
+        f"{names}: {row['items']:,} items decided by both, the same decision for "
+        f"{row['same_decision']}, kappa {row['kappa']}.\n"
+        for names, row in card["agreement"].items()
+    )
+    head = [
+        "# Reviewed questions over clinical notes",
+        "",
+        f"{found['kept']:,} questions of `{settings['source']}` "
+        f"({settings['source_sha256'][:16]}), reviewed by {', '.join(settings['reviewers'])} with "
+        f"ehrqa {settings['ehrqa']}. They hold the notes: keep them where those may be kept.",
+        "",
+        "    ehrqa eval ehrnoteqa --data DIR",
+        "",
+    ]
+    return "\n".join([*head, f"| | |\n|---|---:|\n{lines}", levels, categories, both])
+
+
+def _split_table(found: Mapping[str, Mapping[str, int]], head: str) -> str:
+    body = "".join(
+        f"| {name} | {row['kept']:,} ({row['items']:,}) | {row['edited']:,} "
+        f"| {row['dropped']:,} |\n"
+        for name, row in found.items()
+    )
+    return f"| {head} | kept (made) | edited | dropped |\n|---|---:|---:|---:|\n{body}"

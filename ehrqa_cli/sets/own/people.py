@@ -1,0 +1,172 @@
+"""What happened to a patient: the events that a question can be built around.
+
+Values drawn from anywhere hardly ever meet: of a random patient, drug and month nearly every
+answer is empty. Drawn around one event that did happen, most questions have an answer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ehrqa_cli.sets.own.working import Working
+from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
+
+_KEPT = 512  # patients held at a time
+_EACH = 5_000  # events of one kind that a patient is represented by
+
+# For each table the kinds of its columns, then time and hospital stay, of one patient.
+_EVENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("prescriptions", ("drug", "route"),
+     "SELECT DISTINCT lower(drug), lower(route), starttime, hadm_id FROM prescriptions"),
+    ("labevents", ("lab",),
+     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM labevents AS e "
+     "JOIN d_labitems AS d ON d.itemid = e.itemid"),
+    ("diagnoses_icd", ("dx",),
+     "SELECT lower(d.long_title), e.charttime, e.hadm_id FROM diagnoses_icd AS e "
+     "JOIN d_icd_diagnoses AS d ON d.icd_code = e.icd_code"),
+    ("procedures_icd", ("proc",),
+     "SELECT lower(d.long_title), e.charttime, e.hadm_id FROM procedures_icd AS e "
+     "JOIN d_icd_procedures AS d ON d.icd_code = e.icd_code"),
+    ("microbiologyevents", ("specimen", "mtest", "organism"),
+     "SELECT DISTINCT lower(spec_type_desc), lower(test_name), lower(org_name), charttime, "
+     "hadm_id FROM microbiologyevents"),
+    ("inputevents", ("intake",),
+     "SELECT DISTINCT lower(d.label), e.starttime, e.hadm_id FROM inputevents AS e "
+     "JOIN d_items AS d ON d.itemid = e.itemid"),
+    ("outputevents", ("output",),
+     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM outputevents AS e "
+     "JOIN d_items AS d ON d.itemid = e.itemid"),
+    ("chartevents", ("vital",),
+     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM chartevents AS e "
+     "JOIN d_items AS d ON d.itemid = e.itemid"),
+    ("transfers", ("careunit",),
+     "SELECT lower(careunit), intime, hadm_id FROM transfers"),
+    ("admissions", ("admloc", "admtype", "dischloc", "insurance", "language", "marital"),
+     "SELECT lower(admission_location), lower(admission_type), lower(discharge_location), "
+     "lower(insurance), lower(language), lower(marital_status), admittime, hadm_id "
+     "FROM admissions"),
+    ("tb_cxr", ("study",),
+     "SELECT study_id, studydatetime, hadm_id FROM tb_cxr"),
+)  # fmt: skip
+KINDS = frozenset(kind for _, kinds, _ in _EVENTS for kind in kinds)
+_TIMES = {"prescriptions": "starttime", "inputevents": "starttime", "transfers": "intime",
+          "admissions": "admittime", "tb_cxr": "studydatetime"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened: values by kind, when, and in which hospital stay (None: in none)."""
+
+    values: Mapping[str, str]
+    time: str
+    stay: int | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """A patient: events by kind in the order of time, completed hospital stays by admission, the
+    present one, and ICU stays (hospital stay, from, to; an open one ends with "")."""
+
+    id: int
+    events: Mapping[str, Sequence[Event]]
+    stays: tuple[int, ...] = ()
+    present: int | None = None
+    icu: tuple[tuple[int, str, str], ...] = ()
+    studies: tuple[int, ...] = ()
+
+
+class People:
+    """Patients of one EHR, read when they are needed."""
+
+    def __init__(self, working: Working, vocabulary: Vocabulary) -> None:
+        self._working = working
+        self._patients = vocabulary.patients
+        self._known = {kind: frozenset(found) for kind, found in vocabulary.values.items()}
+        self._tables = working.tables()
+        self.of = lru_cache(maxsize=_KEPT)(self._read)
+        self._holders: dict[str, frozenset[int]] = {}
+
+    def draw(self, rng: random.Random, kinds: Iterable[str], present: str = "") -> Person:
+        """A patient with rows in the tables of all of these kinds (and who is in the hospital,
+        or the ICU, now), else of twelve drawn the one with the most kinds."""
+        wanted = [kind for kind in kinds if kind in KINDS]
+        pool = self._with(wanted)
+        if present:
+            pool = [patient for patient in pool if patient in self._there(present)] or pool
+        if pool:
+            return self.of(rng.choice(pool))
+        found = [self.of(rng.choice(self._patients)) for _ in range(12)]
+        return max(found, key=lambda p: sum(kind in p.events for kind in wanted))
+
+    def _with(self, kinds: Sequence[str]) -> Sequence[int]:
+        """Patients who have rows in all the tables of these kinds, in ascending order."""
+        pool: set[int] | None = None
+        for table, own, _ in _EVENTS:
+            if table in self._tables and any(kind in own for kind in kinds):
+                pool = set(self._having(table)) if pool is None else pool & self._having(table)
+        return self._patients if pool is None else sorted(pool)
+
+    def _having(self, table: str) -> frozenset[int]:
+        if table not in self._holders:
+            rows = self._working.fetch(f"SELECT DISTINCT subject_id FROM {table}")
+            here = set(self._patients)
+            self._holders[table] = frozenset(int(str(r[0])) for r in rows) & here
+        return self._holders[table]
+
+    def _there(self, present: str) -> frozenset[int]:
+        table, end = ("icustays", "outtime") if present == "icu" else ("admissions", "dischtime")
+        if present not in self._holders:
+            rows = self._working.fetch(f"SELECT subject_id FROM {table} WHERE {end} IS NULL")
+            self._holders[present] = frozenset(int(str(row[0])) for row in rows)
+        return self._holders[present]
+
+    def _read(self, patient: int) -> Person:
+        events: dict[str, list[Event]] = {}
+        for table, kinds, sql in _EVENTS:
+            if table not in self._tables:
+                continue
+            time = _TIMES.get(table, "charttime")
+            rows = self._working.fetch(
+                f"{sql} WHERE subject_id = ? ORDER BY {time}, 1 LIMIT {_EACH}", patient
+            )
+            for row in rows:
+                self._add(events, kinds, row)
+        fetch = self._working.fetch
+        done = fetch(
+            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NOT NULL "
+            "ORDER BY admittime, hadm_id", patient,
+        )  # fmt: skip
+        present = fetch(
+            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NULL", patient
+        )
+        icu = fetch(
+            "SELECT hadm_id, intime, coalesce(outtime, '') FROM icustays WHERE subject_id = ? "
+            "ORDER BY intime, stay_id", patient,
+        )  # fmt: skip
+        return Person(
+            patient,
+            events,
+            tuple(int(str(row[0])) for row in done),
+            int(str(present[0][0])) if present else None,
+            tuple((int(str(h)), str(a), str(b)) for h, a, b in icu),
+            studies=tuple(int(e.values["study"]) for e in events.get("study", ())),
+        )
+
+    def _add(
+        self, events: dict[str, list[Event]], kinds: tuple[str, ...], row: Sequence[object]
+    ) -> None:
+        *values, time, stay = row
+        if time is None:
+            return
+        # A question can only speak of what the vocabulary holds.
+        named = {
+            kind: str(value)
+            for kind, value in zip(kinds, values, strict=True)
+            if value is not None and (kind not in self._known or value in self._known[kind])
+        }
+        event = Event(named, str(time), None if stay is None else int(str(stay)))
+        for kind in named:
+            events.setdefault(kind, []).append(event)

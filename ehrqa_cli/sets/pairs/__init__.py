@@ -1,0 +1,1 @@
+"""Training pairs: questions in many words with their logical forms."""

@@ -1,0 +1,204 @@
+"""Training pairs: questions in many words with their logical forms, from any EHR and a seed.
+
+The trainer's only source of pairs besides published questions; the same seed and vocabulary
+give the same pairs. Templates are drawn evenly, so that none dominates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ehrqa_cli.sets.pairs.compose import Composer
+from ehrqa_cli.sets.pairs.pair import Pair
+from ehrqa_cli.sets.pairs.slots import SlotSampler, canonical
+from ehrqa_cli.sets.pairs.spoil import Spoiler
+from ehrqa_cli.sets.pairs.surface import Words, render
+from ehrqa_cli.sets.pairs.templates import Library, Template, load_library, made_template
+from ehrqa_cli.sets.pairs.times import Spoken
+from ehrqa_cli.sets.pairs.vocabulary import Vocabulary, read_vocabulary
+from ehrqa_cli.sets.pairs.wording import expand
+
+FAMILIES = ("table", "image", "image_table", "compose", "aggregate", "unanswerable")
+WEIGHTS: Mapping[str, float] = {
+    "table": 0.40,
+    "image": 0.11,
+    "image_table": 0.06,
+    "compose": 0.13,
+    "aggregate": 0.18,
+    "unanswerable": 0.12,
+}
+Drawn = dict[str, dict[str, Spoken]]
+_TRIES = 50
+# The share of a family that is composed freely rather than from its own templates.
+_FREE = {"compose": 0.55, "unanswerable": 0.35}
+
+
+class Generator:
+    """Makes pairs of one vocabulary, one seed."""
+
+    def __init__(self, vocabulary: Vocabulary, seed: int, library: Library | None = None) -> None:
+        self.rng = random.Random(seed)
+        self.sampler = SlotSampler(vocabulary, self.rng)
+        self.library = library or load_library()
+
+    def from_template(self, template: Template) -> Pair:
+        """One pair of a template. Raises KeyError when the vocabulary lacks a kind it needs."""
+        form, drawn = self.form_of(template)
+        question = render(self.words_of(template, drawn), self.rng)
+        return Pair(question, form, template.text, template.family)
+
+    def form_of(self, template: Template) -> tuple[str, Drawn]:
+        """The template's form with values, and what was drawn for its slots."""
+        drawn = self.pairs_of(template)
+        form = "".join(
+            self.slot(text, template.context, drawn).form if is_slot else text
+            for text, is_slot in template.pieces
+        )
+        return " ".join(form.split()), drawn
+
+    def words_of(self, template: Template, drawn: Drawn) -> Words:
+        """One wording of a template with the values drawn."""
+        node = self.rng.choice(template.wordings)
+        find = self.library.phrases.lookup(template.words)
+        words: Words = []
+        for text, is_slot in expand(node, self.rng, find):
+            if is_slot:
+                style = text.partition(":")[2]
+                name = canonical(text) + (f":{style}" if style else "")
+                words.append((self.slot(name, template.context, drawn).text, True))
+            else:
+                words.append((text, False))
+        return words
+
+    def pairs_of(self, template: Template) -> Drawn:
+        """Slots that must fit each other are drawn together, before the others."""
+        slots = template.slots
+        if "ex2" in slots and "tg2" in slots:
+            return self.sampler.pair(template.context)
+        if "tg2" in slots and template.context == "new":
+            return self.sampler.new_pair()
+        return {}
+
+    def slot(self, name: str, context: str, drawn: Drawn) -> Spoken:
+        """The words and fragment of a canonical slot name, with its style if it has one."""
+        base, _, style = name.partition(":")
+        styles = self.sampler.draw(base, context, drawn)
+        return styles.get(style) or styles[""]
+
+
+def generate(
+    n: int,
+    seed: int,
+    vocabulary: Vocabulary,
+    *,
+    families: Sequence[str] = FAMILIES,
+    weights: Mapping[str, float] | None = None,
+) -> Iterator[Pair]:
+    """``n`` pairs; ``weights`` are the shares of the families (those without templates or
+    without values in this vocabulary fall out). The same arguments give the same pairs."""
+    generator = Generator(vocabulary, seed)
+    makers = {name: maker for name in families if (maker := _maker(name, generator))}
+    if not makers:
+        return
+    share = weights or WEIGHTS
+    names = tuple(makers)
+    chances = [share.get(name, 0.0) for name in names]
+    if not any(chances):
+        chances = [1.0] * len(names)
+    for _ in range(n):
+        yield makers[generator.rng.choices(names, chances)[0]]()
+
+
+def _maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
+    """What makes pairs of a family: its templates in turn, some of them made on the spot."""
+    from ehrqa_cli.sets.pairs.aggregate import FAMILY, AggregateMaker
+    from ehrqa_cli.sets.pairs.images import ImageMaker
+
+    if family == FAMILY:
+        return _persistent(AggregateMaker(generator).make)
+    if family in ("image", "image_table"):
+        return ImageMaker(family.replace("_", "+"), generator.sampler, generator.rng).make
+    templates = [t for t in generator.library.families.get(family, ()) if _usable(t, generator)]
+    if not templates:
+        return None
+    bag: list[Template] = []
+
+    def from_bag() -> Pair:
+        if not bag:
+            bag.extend(t for t in templates for _ in range(max(1, round(t.weight))))
+            generator.rng.shuffle(bag)
+        return generator.from_template(bag.pop())
+
+    free = _free_maker(family, generator)
+    if free is None:
+        return _persistent(from_bag)
+    return _persistent(lambda: free() if generator.rng.random() < _FREE[family] else from_bag())
+
+
+def _persistent(make: Callable[[], Pair]) -> Callable[[], Pair]:
+    """``make``, called again when it needs a kind of value that this vocabulary lacks."""
+
+    def again() -> Pair:
+        for _ in range(_TRIES):
+            try:
+                return make()
+            except KeyError:
+                continue
+        return make()
+
+    return again
+
+
+def _free_maker(family: str, generator: Generator) -> Callable[[], Pair] | None:
+    """What makes pairs of a family without a template of its own, if anything does."""
+    if family == "compose":
+        composer = Composer(generator.rng)
+        return lambda: generator.from_template(made_template(*composer.compose()))
+    if family == "unanswerable":
+        return Spoiler(generator).make
+    return None
+
+
+def _usable(template: Template, generator: Generator) -> bool:
+    state = generator.rng.getstate()
+    try:
+        for _ in range(3):
+            generator.from_template(template)
+    except KeyError:
+        return False
+    finally:
+        generator.rng.setstate(state)
+    return bool(template.wordings)
+
+
+def write_pairs(pairs: Iterable[Pair], path: Path) -> int:
+    """Write pairs as JSON lines; the number written."""
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for pair in pairs:
+            file.write(json.dumps(pair.as_dict(), ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``python -m ehrqa_cli.sets.pairs.generate --db FILE --n N --seed S --out FILE.jsonl``."""
+    parser = argparse.ArgumentParser(prog="ehrqa_cli.sets.pairs.generate", description=__doc__)
+    parser.add_argument("--db", type=Path, required=True, help="an EHR SQLite file")
+    parser.add_argument("--n", type=int, default=50_000, help="how many pairs")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same pairs")
+    parser.add_argument("--out", type=Path, required=True, help="the JSON lines file to write")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=FAMILIES)
+    options = parser.parse_args(arguments)
+    vocabulary = read_vocabulary(options.db)
+    pairs = generate(options.n, options.seed, vocabulary, families=options.families)
+    print(f"{write_pairs(pairs, options.out)} pairs in {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,350 @@
+"""Time filters: how people say when, and the filter of the form that it means.
+
+The thirty-odd filters follow EHRSQL (Lee et al. 2022, appendix on time templates): absolute
+dates, relative ones, dates within a relative year or month, and hospital or ICU visits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ehrqa_cli.sets.pairs.slot_words import (
+    ANY_TIME,
+    BEFORE,
+    IN_TIME,
+    MONTHS,
+    NOW_IN,
+    NTH,
+    PAST,
+    PAST_ONE,
+    RELATIVE,
+    SINCE,
+    SINCE_DATE,
+    UNTIL_AGO,
+)
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What the question says, and the fragment of the form it means."""
+
+    text: str
+    form: str
+
+
+NOTHING = Spoken("", "")
+
+
+def quoted(text: str) -> str:
+    """A literal of the form; the values hold no quotation marks or backslashes."""
+    return '"' + text.replace("\\", "").replace('"', "") + '"'
+
+
+def duration(count: int, unit: str, rng: random.Random) -> Spoken:
+    """``155 days`` and its literal ``"155 day"``."""
+    plural = unit if count == 1 else unit + "s"
+    form = quoted(f"{count} {unit}")
+    roll = rng.random()
+    if roll < 0.03 and count < len(_SMALL):
+        return Spoken(f"{_SMALL[count]} {plural}", form)
+    if roll < 0.05 and count == 1:
+        return Spoken(f"{'an' if unit == 'hour' else 'a'} {unit}", form)
+    if 0.05 < roll < 0.1:
+        short = rng.choice(_SHORT[unit])
+        return Spoken(f"{count}{short}" if len(short) == 1 else f"{count} {short}", form)
+    return Spoken(f"{count} {plural}", form)
+
+
+_SHORT = {
+    "minute": ("min", "mins"), "hour": ("h", "hrs", "hr"), "day": ("d", "days"),
+    "week": ("w", "wks", "wk"), "month": ("mos", "mo"), "year": ("y", "yrs", "yr"),
+}  # fmt: skip
+_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def random_duration(rng: random.Random) -> tuple[int, str]:
+    """A count and unit of time back from now; days mostly, as EHRSQL has them."""
+    roll = rng.random()
+    if roll < 0.45:
+        return rng.choice((rng.randint(2, 400), rng.randint(1, 60))), "day"
+    if roll < 0.75:
+        return rng.randint(1, 30), "month"
+    if roll < 0.92:
+        return rng.choice((1, 1, 1, 1, 2, 3, 4, 5)), "year"
+    if roll < 0.97:
+        return rng.randint(1, 12), "week"
+    return rng.randint(2, 72), "hour"
+
+
+class TimeSampler:
+    """Draws time filters; ``years`` are those of the EHR's admissions."""
+
+    def __init__(self, years: tuple[int, ...], rng: random.Random) -> None:
+        self._years = years
+        self._rng = rng
+        self._makers: dict[str, Callable[[], Spoken]] = {
+            "none": self._none,
+            "in_year": self._in_year,
+            "since_year": self._since_year,
+            "in_month": self._in_month,
+            "since_month": self._since_month,
+            "in_day": self._in_day,
+            "since_day": self._since_day,
+            "before": self._before,
+            "since_md": self._since_md,
+            "before_md": self._before_md,
+            "since_ago": self._since_ago,
+            "until_ago": self._until_ago,
+            "at_month": self._at_month,
+            "at_md": self._at_md,
+            "at_day": self._at_day,
+            "stamp": self._stamp,
+            "visit": lambda: self.visit(rng.choice(("first", "last", "last", "first", "current"))),
+            "icu": lambda: self.icu(rng.choice(("first", "last", "last", "first", "current"))),
+            "rare_visit": lambda: self.visit(rng.choice(("second", "second_last"))),
+            **{name: self._relative(name) for name in RELATIVE},
+        }
+
+    def draw(self, kind: str) -> Spoken:
+        """One filter of this kind. Raises KeyError for an unknown one."""
+        return self._makers[kind]()
+
+    def year(self) -> int:
+        """A year of the EHR, seldom one just beyond it."""
+        if self._rng.random() < 0.08:
+            return self._rng.choice(self._years) + self._rng.choice((-1, 1))
+        return self._rng.choice(self._years)
+
+    def visit(self, order: str) -> Spoken:
+        """A hospital visit."""
+        return Spoken(self._stay(order, "hospital"), f"visit {order}")
+
+    def icu(self, order: str) -> Spoken:
+        """An ICU visit."""
+        return Spoken(self._stay(order, "ICU"), f"icu {order}")
+
+    def _none(self) -> Spoken:
+        if self._rng.random() < 0.05:
+            return Spoken(self._rng.choice(ANY_TIME), "")
+        return NOTHING
+
+    def _stay(self, order: str, place: str) -> str:
+        rng = self._rng
+        if order == "current" and rng.random() < 0.2:
+            return rng.choice(NOW_IN[place])
+        preposition = rng.choice(("on", "on", "during", "in", "during", "for", "from", "at"))
+        if preposition in ("for", "from", "at"):
+            preposition = rng.choice(("on", "during", "in", preposition))
+        noun = rng.choice(
+            ("visit", "visit", "visit", "encounter", "stay", "stay", "admission")
+            if place == "hospital"
+            else ("visit", "visit", "stay", "stay", "stay", "encounter", "admission")
+        )
+        name = f"{place} {noun}"
+        if place == "hospital" and rng.random() < 0.18:
+            name = rng.choice(
+                ("hospitalization", "hospitalization", "admission", "admission", "inpatient stay",
+                 "hosp stay", "hosp visit", "stay", "hospitalisation")
+            )  # fmt: skip
+        elif rng.random() < 0.06:
+            name = rng.choice(("intensive care stay", "unit stay", "stay in the ICU"))
+            name = name if place == "ICU" else f"hospital {noun}"
+        if order == "current":
+            which = rng.choice(
+                ("this", "this", "the current", "the current", "their current", "the present",
+                 "the ongoing", "his current", "her current", "this present")
+            )  # fmt: skip
+            return f"{preposition} {which} {name}"
+        nth = rng.choice(NTH[order])
+        if rng.random() < 0.05:
+            return f"{preposition} {nth} {name}"
+        owner = rng.choice(("the", "the", "the", "the", "their", "their", "his", "her", "its"))
+        return f"{preposition} {owner} {nth} {name}"
+
+    def _relative(self, name: str) -> Callable[[], Spoken]:
+        return lambda: Spoken(self._rng.choice(RELATIVE[name]), name)
+
+    def _in_year(self) -> Spoken:
+        year = self.year()
+        word = self._rng.choice(
+            (*IN_TIME, "in the year", "in the course of", "during the year", "for", "in year")
+        )
+        return Spoken(f"{word} {year}", f'in "{year}"')
+
+    def _since_year(self) -> Spoken:
+        year = self.year()
+        text = self._rng.choice(
+            (*(f"{word} {year}" for word in SINCE), f"from {year} onwards", f"from {year} on",
+             f"since the year {year}", f"since the beginning of {year}", f"{year} onwards",
+             f"starting in {year}", f"since the start of {year}", f"from {year} to now",
+             f"starting from {year}")
+        )  # fmt: skip
+        if text.startswith("from ") and len(text.split()) == 2:
+            text = f"since {year}"
+        return Spoken(text, f'since "{year}"')
+
+    def month_text(self, year: int, month: int) -> str:
+        """``07/2100``, in one of three in another of the usual spellings."""
+        if self._rng.random() < 0.58:
+            return f"{month:02d}/{year}"
+        name = MONTHS[month - 1]
+        return self._rng.choice(
+            (f"{year}-{month:02d}", f"{name} {year}", f"{name} {year}", f"{name} of {year}",
+             f"{name[:3]} {year}", f"{name.lower()} {year}", f"{month}/{year}",
+             f"{name[:3]}. {year}", f"{name}, {year}", f"{month:02d}-{year}")
+        )  # fmt: skip
+
+    def day_text(self, year: int, month: int, day: int) -> str:
+        """``07/23/2100``, in one of three in another of the usual spellings."""
+        if self._rng.random() < 0.58:
+            return f"{month:02d}/{day:02d}/{year}"
+        iso = f"{year}-{month:02d}-{day:02d}"
+        return self._rng.choice(
+            (iso, iso, f"{self.month_day(month, day)}, {year}", f"{month}/{day}/{year}",
+             f"{self.month_day(month, day)} {year}", f"{self.month_day(month, day)} {year}",
+             f"{year}/{month:02d}/{day:02d}")
+        )  # fmt: skip
+
+    def month_day(self, month: int, day: int) -> str:
+        """``July 23`` and its like, the month in letters."""
+        name = self._rng.choice((MONTHS[month - 1], MONTHS[month - 1], MONTHS[month - 1][:3]))
+        nth = f"{day}{_nth_suffix(day)}"
+        return self._rng.choice(
+            (f"{name} {day}", f"{name} {day}", f"{name} {nth}", f"{day} {name}", f"{nth} {name}",
+             f"{nth} of {name}", f"the {nth} of {name}", f"{name} the {nth}")
+        )  # fmt: skip
+
+    def _date(self) -> tuple[int, int, int]:
+        return self.year(), self._rng.randint(1, 12), self._rng.randint(1, 28)
+
+    def _in_month(self) -> Spoken:
+        year, month, _ = self._date()
+        return Spoken(
+            f"{self._rng.choice(IN_TIME)} {self.month_text(year, month)}",
+            f'in "{year}-{month:02d}"',
+        )
+
+    def _since_month(self) -> Spoken:
+        year, month, _ = self._date()
+        said = self._rng.choice(SINCE_DATE).format(self.month_text(year, month))
+        return Spoken(said, f'since "{year}-{month:02d}"')
+
+    def _in_day(self) -> Spoken:
+        year, month, day = self._date()
+        word = self._rng.choice(("on", "on", "on", "on", "on the day of", "for"))
+        return Spoken(
+            f"{word} {self.day_text(year, month, day)}", f'in "{year}-{month:02d}-{day:02d}"'
+        )
+
+    def _since_day(self) -> Spoken:
+        year, month, day = self._date()
+        words = (*SINCE_DATE, "after {}")
+        said = self._rng.choice(words).format(self.day_text(year, month, day))
+        return Spoken(said, f'since "{year}-{month:02d}-{day:02d}"')
+
+    def _month_day_alone(self) -> tuple[str, str]:
+        """A day of this year, said without the year, and its literal (months: the number)."""
+        _, month, day = self._date()
+        text = self.month_day(month, day)
+        if self._rng.random() < 0.3:
+            text = self._rng.choice((f"{month:02d}/{day:02d}", f"{month}/{day}"))
+        return text, f'"{month:02d}-{day:02d}"'
+
+    def _since_md(self) -> Spoken:
+        if self._rng.random() < 0.3:
+            month = self._rng.randint(1, 12)
+            said = ("since {}", "since {}", "from {} on", "from {} onwards", "since {}")
+            return Spoken(self._rng.choice(said).format(MONTHS[month - 1]), f"since {month}")
+        text, form = self._month_day_alone()
+        words = ("since {}", "since {}", "after {}", "after {}", "from {} on", "from {} onwards")
+        return Spoken(self._rng.choice(words).format(text), f"since {form}")
+
+    def _before_md(self) -> Spoken:
+        if self._rng.random() < 0.3:
+            month = self._rng.randint(1, 12)
+            word = self._rng.choice(("before", "before", "until"))
+            return Spoken(f"{word} {MONTHS[month - 1]}", f"before_date {month}")
+        text, form = self._month_day_alone()
+        word = self._rng.choice(("before {}", "before {}", "before {}", "until {}"))
+        if "/" not in text:
+            word = self._rng.choice((word, "prior to {}", "ahead of {}"))
+        return Spoken(word.format(text), f"before_date {form}")
+
+    def _before(self) -> Spoken:
+        year, month, day = self._date()
+        word = self._rng.choice(BEFORE)
+        roll = self._rng.random()
+        if roll < 0.4:
+            return Spoken(word.format(year), f'before_date "{year}"')
+        if roll < 0.7:
+            text = self.month_text(year, month)
+            return Spoken(word.format(text), f'before_date "{year}-{month:02d}"')
+        text = self.day_text(year, month, day)
+        return Spoken(word.format(text), f'before_date "{year}-{month:02d}-{day:02d}"')
+
+    def _since_ago(self) -> Spoken:
+        if self._rng.random() < 0.05:
+            unit = self._rng.choice(("year", "year", "month", "week", "day", "hour"))
+            text = self._rng.choice(PAST_ONE).format(unit)
+            return Spoken(text, f'since_ago "1 {unit}"')
+        spoken = duration(*random_duration(self._rng), self._rng)
+        if self._rng.random() < 0.5:
+            return Spoken(f"since {spoken.text} ago", f"since_ago {spoken.form}")
+        text = self._rng.choice(PAST).format(spoken.text)
+        return Spoken(text, f"since_ago {spoken.form}")
+
+    def _until_ago(self) -> Spoken:
+        spoken = duration(*random_duration(self._rng), self._rng)
+        text = self._rng.choice(UNTIL_AGO).format(spoken.text)
+        return Spoken(text, f"until_ago {spoken.form}")
+
+    def _at_month(self) -> Spoken:
+        which, month = self._rng.choice(("this", "this", "last")), self._rng.randint(1, 12)
+        form = f"{which}_year at {month}"
+        roll = self._rng.random()
+        if roll > 0.4:
+            return Spoken(f"{self._rng.choice(IN_TIME)} {month:02d}/{which} year", form)
+        name = MONTHS[month - 1]
+        if roll < 0.22 and which == "this":
+            word = self._rng.choice(("in", "in", "in", "during", "throughout", "in the month of"))
+            return Spoken(f"{word} {name}", f"in {month}")
+        words = ("in {m} of {w} year", "in {m} {w} year", "{w} year in {m}", "during {m} {w} year")
+        return Spoken(self._rng.choice(words).format(m=name, w=which), form)
+
+    def _at_md(self) -> Spoken:
+        which = self._rng.choice(("this", "this", "this", "last"))
+        month, day = self._rng.randint(1, 12), self._rng.randint(1, 28)
+        form = f'{which}_year at "{month:02d}-{day:02d}"'
+        roll = self._rng.random()
+        if roll > 0.4:
+            return Spoken(f"on {month:02d}/{day:02d}/{which} year", form)
+        text = self.month_day(month, day)
+        if roll < 0.25 and which == "this":
+            text = text if roll < 0.2 else f"{month}/{day}"
+            return Spoken(f"on {text}", f'in "{month:02d}-{day:02d}"')
+        return Spoken(f"on {text} {self._rng.choice(('of ', ''))}{which} year", form)
+
+    def _at_day(self) -> Spoken:
+        which, day = self._rng.choice(("this", "last")), self._rng.randint(1, 31)
+        form = f"{which}_month at {day}"
+        nth = f"{day}{_nth_suffix(day)}"
+        if self._rng.random() < 0.2:
+            words = ("on the {n} of {w} month", "{w} month on the {n}", "the {n} of {w} month")
+            return Spoken(self._rng.choice(words).format(n=nth, w=which), form)
+        word = self._rng.choice(("on", "on", "on", "in"))
+        return Spoken(f"{word} {which} month/{day:02d}", form)
+
+    def _stamp(self) -> Spoken:
+        year, month, day = self._date()
+        hour = self._rng.randint(0, 23)
+        minute = self._rng.choice((0, 0, self._rng.randint(0, 59)))
+        stamp = f"{year}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:00"
+        return Spoken(f"at {stamp}", f"in {quoted(stamp)}")
+
+
+def _nth_suffix(day: int) -> str:
+    if 10 < day < 14:
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")

@@ -1,0 +1,216 @@
+"""Labels of the images, as the tables that `--scene-graphs` takes (``vqa.oracle``).
+
+They come from another such folder, or from Chest ImaGenome's scene graphs (``imagenome``), and
+where people checked them from a table of their own: the gold labels. Presence is carried from parts
+and kinds to what they are part and kind of, and a relation that cannot be is left out (Bae et al.
+2023, appendix B.2.2, label refinement).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.images import Relation
+from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
+from ehrqa_cli.sets.prepare.images import opened
+from ehrqa_cli.vqa import OracleGraphs
+from ehrqa_cli.vqa.ontology import POSSIBLE, children, parts
+
+GRAPHS, STUDIES = "scene_graph.tsv.gz", "studies.tsv"
+# Names of the columns of a table of checked labels: ours, and those of Chest ImaGenome's gold set.
+_STUDY, _IMAGE = ("study_id",), ("image_id", "dicom_id")
+_OBJECT, _ATTRIBUTE = ("object", "bbox"), ("attribute", "label_name")
+_PRESENT = ("present", "context")
+_YES, _NO = frozenset({"1", "yes", "true", "present"}), frozenset({"0", "no", "false", "absent"})
+_GOLD_HINT = "it needs study_id or image_id; for labels of its own also object, attribute, present"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What is known of one image; widths are of the thorax's. Of a relation that is neither
+    ``present`` nor ``unknown`` it is said that it is absent."""
+
+    present: frozenset[Relation]
+    heart: float | None = None
+    mediastinum: float | None = None
+    unknown: frozenset[Relation] = frozenset()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Studies whose labels people checked, and those labels where the table has them."""
+
+    studies: frozenset[int]
+    present: Mapping[int, frozenset[Relation]]
+
+
+def read_checked(path: Path, study_of: Mapping[str, int]) -> Checked:
+    """A table (tab or comma) of checked studies; ``study_of`` is the study of an image. Rows of
+    images that are not known are left out. Raises UsageError."""
+    try:
+        with opened(path) as file:
+            head = file.readline()
+            separator = "\t" if "\t" in head else ","
+            names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
+            at = {kind[0]: _column(names, kind) for kind in _KINDS}
+            if at["study_id"] is None and at["image_id"] is None:
+                raise UsageError(f"{path} has no column study_id or image_id", _GOLD_HINT)
+            return _checked(path, csv.reader(file, delimiter=separator), at, study_of)
+    except (OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", _GOLD_HINT) from None
+
+
+_KINDS = (_STUDY, _IMAGE, _OBJECT, _ATTRIBUTE, _PRESENT)
+
+
+def _column(names: list[str], wanted: Iterable[str]) -> int | None:
+    lower = [name.lower() for name in names]
+    return next((lower.index(name) for name in wanted if name in lower), None)
+
+
+def _checked(
+    path: Path,
+    rows: Iterable[list[str]],
+    at: Mapping[str, int | None],
+    study_of: Mapping[str, int],
+) -> Checked:
+    def cell(row: list[str], name: str) -> str:
+        place = at[name]
+        return row[place].strip().lower() if place is not None and place < len(row) else ""
+
+    own = all(at[name] is not None for name in ("object", "attribute", "present"))
+    known = frozenset(study_of.values())
+    images = {name.lower(): study for name, study in study_of.items()}
+    studies: set[int] = set()
+    said: dict[int, dict[Relation, bool]] = {}
+    for number, row in enumerate(rows, 2):
+        named, image = cell(row, "study_id"), cell(row, "image_id")
+        if at["study_id"] is not None and not named.lstrip("s").isdigit():
+            raise UsageError(f"{path}, line {number}: study_id is no number: {named[:40]}", "")
+        study = int(named.lstrip("s")) if named else images.get(image.partition(".")[0])
+        if study is None or study not in known:
+            continue
+        studies.add(study)
+        if not own:
+            continue
+        answer = cell(row, "present")
+        if answer not in _YES | _NO:
+            raise UsageError(
+                f"{path}, line {number}: {answer[:40]!r} is neither yes nor no", _GOLD_HINT
+            )
+        # Of several mentions in a report the last one counts, as in its impression.
+        said.setdefault(study, {})[(cell(row, "object"), cell(row, "attribute"))] = answer in _YES
+    present = {s: frozenset(r for r, yes in found.items() if yes) for s, found in said.items()}
+    return Checked(frozenset(studies), present if own else {})
+
+
+def from_folder(folder: Path, studies: Collection[int]) -> tuple[dict[int, Label], list[Relation]]:
+    """The labels of studies in a folder of tables, and the relations that it lists."""
+    source = OracleGraphs.open(folder)
+    relations = list(source.coverage().relations)
+    found = {}
+    for study, graph in source.read(sorted(studies)).items():
+        pairs = list(zip(relations, graph.probabilities, strict=True))
+        held = frozenset(r for r, p in pairs if p >= 0.5)
+        unknown = frozenset(r for r, p in pairs if math.isnan(p))
+        if len(unknown) == len(pairs):  # only studies.tsv knows it
+            continue
+        found[study] = Label(held, graph.heart, graph.mediastinum, unknown)
+    return found, relations
+
+
+def read_relations(path: Path | None) -> list[Relation]:
+    """The relations that can be: those of a table with object and attribute, else our own 435.
+    Raises UsageError."""
+    if path is None:
+        return sorted(POSSIBLE)
+    hint = "a table with the columns object and attribute, parted by tabs"
+    try:
+        with opened(path) as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        found = {(r["object"].strip().lower(), r["attribute"].strip().lower()) for r in rows}
+    except (OSError, EOFError, csv.Error, UnicodeDecodeError, KeyError, AttributeError) as error:
+        raise UsageError(f"cannot read the relations in {path}: {error}", hint) from None
+    other = sorted(r for r in found if r[0] not in OBJECTS or r[1] not in ATTRIBUTES)
+    if other or not found:
+        shown = f"{other[0][0]} - {other[0][1]}" if other else "nothing"
+        raise UsageError(f"{path} names {shown}, which is not in the vocabulary", hint)
+    return sorted(found)
+
+
+def carrier(relations: Iterable[Relation]) -> Callable[[Collection[Relation]], set[Relation]]:
+    """Of what an image shows to those of ``relations`` that are there once presence is carried
+    from parts and kinds to what they are part and kind of."""
+    below = {
+        (place, name): frozenset((p, a) for p in parts(place) for a in children(name))
+        for place, name in relations
+    }
+    return lambda present: {r for r, shown in below.items() if not shown.isdisjoint(present)}
+
+
+@dataclass(frozen=True)
+class StudyLine:
+    """A line of studies.tsv."""
+
+    study: int
+    image: str
+    view: str
+    sex: str
+    patient: int
+    time: str
+
+
+def write_labels(
+    folder: Path,
+    lines: Iterable[StudyLine],
+    labels: Mapping[int, Label],
+    relations: list[Relation],
+) -> dict[str, int]:
+    """Write both tables; counts of what is in them. The same labels give the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = [line for line in lines if line.study in labels]
+    counts = {"studies": len(own), "relations": len(relations), "present": 0, "impossible": 0}
+    carry, possible = carrier(relations), frozenset(relations)
+    part = folder / (GRAPHS + ".part")
+    # No name and no time in the header of the compressed file.
+    with (
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, "utf-8", newline="\n") as file,
+    ):
+        file.write("study_id\tobject\tattribute\tcategory\tpresent\n")
+        for line in own:
+            label = labels[line.study]
+            there = carry(label.present)
+            counts["present"] += len(there)
+            counts["impossible"] += len(label.present - possible)
+            for place, name in relations:
+                here = int((place, name) in there)
+                if here or (place, name) not in label.unknown:
+                    kind = CATEGORY_OF.get(name, "")
+                    file.write(f"{line.study}\t{place}\t{name}\t{kind}\t{here}\n")
+    part.replace(folder / GRAPHS)
+    part = folder / (STUDIES + ".part")
+    part.write_text("".join(_study_lines(own, labels)), encoding="utf-8")
+    part.replace(folder / STUDIES)
+    return counts
+
+
+def _study_lines(lines: Iterable[StudyLine], labels: Mapping[int, Label]) -> Iterator[str]:
+    yield "study_id\timage_id\tview\tgender\tctr\tmtr\tsubject_id\tstudydatetime\n"
+    for line in lines:
+        label = labels[line.study]
+        widths = f"{_shown(label.heart)}\t{_shown(label.mediastinum)}"
+        about = f"{line.image}\t{line.view}\t{line.sex}\t{widths}"
+        yield f"{line.study}\t{about}\t{line.patient}\t{line.time}\n"
+
+
+def _shown(width: float | None) -> str:
+    return "" if width is None else f"{width:.4f}"
