@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
@@ -20,17 +21,13 @@ from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
 from ehrqa_cli.text2sql.linking.tokens import Token, fold, tokenize
+from ehrqa_cli.words.lists import word_list
 
 _ABBREVIATION = re.compile(
     r"\b(?:stands? for|abbreviat\w*|acronyms?|short for|full form|meaning of|spell(?:ed)? out|"
     r"expansion of)\b|\bwhat (?:does|do|did|is)\b.{1,80}\bmean(?:ing)?\b\W*$"
 )
-_FRAME_TEXT = """
-what does do did is the a an of for stand stands abbreviation abbreviated abbreviations mean
-means meaning acronym full form tell me explain term in to word short name by please can you
-could it and or are full expansion define definition out spell i that this how as at on
-"""
-_ABBREVIATION_FRAME = frozenset(_FRAME_TEXT.split())
+_ABBREVIATION_FRAME = word_list(Path(__file__).with_name("words.txt"), "asks what is short")
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
