@@ -19,16 +19,8 @@ from ehrqa_cli.words.lists import sections, stop_words
 
 FINDING, PLACE = "finding", "place"
 SIDES = ("left", "right")
-_TOKEN = re.compile(r"\d+/\d+|\d*\.\d+|\d+|[a-z]+|[,%<>]")
-
 WORDS = Path(__file__).with_name("words.txt")
-
-
-@functools.cache
-def _more(section: str) -> dict[str, tuple[str, ...]]:
-    pairs = (line.split(" = ") for line in sections(WORDS)[section])
-    return {name: tuple(others.split(" | ")) for name, others in pairs}
-
+_TOKEN = re.compile(r"\d+/\d+|\d*\.\d+|\d+|[a-z]+|[,%<>]")
 
 # Nouns of places that come in pairs, by the words for one of them.
 _PAIRED: dict[str, str] = {}
@@ -178,6 +170,13 @@ def _numbers(phrase: str) -> Iterator[str]:
 
 
 _PAIRED_WORDS = {form: noun for words, noun in _PAIRED.items() for form in _numbers(words)}
+
+
+@functools.cache
+def _more(section: str) -> dict[str, tuple[str, ...]]:
+    """The other names of a section of words.txt, by name."""
+    pairs = (line.split(" = ") for line in sections(WORDS)[section])
+    return {name: tuple(others.split(" | ")) for name, others in pairs}
 
 
 @functools.cache
