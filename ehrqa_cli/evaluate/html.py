@@ -148,7 +148,7 @@ def _draw_confidence(run: SavedRun) -> bool:
 
 
 def _confusion(run: SavedRun) -> list[Shown]:
-    """What became of the questions with an answer and without, for each system."""
+    """How questions with an answer and without ended, for each system."""
     if any("systems" in record for record in run.records.values()):
         return [
             table._replace(heading=name) for name, one in of_each(run) for table in _confusion(one)
