@@ -196,7 +196,7 @@ def test_each_can_be_compared_and_drawn(cli: Any, tmp_path: Path, name: str) -> 
         ran = cli("eval", *args, *more)
         assert ran.code == 0, ran.err
     page = (tmp_path / "gold" / "report.html").read_text()
-    assert "What became of the questions" in page and "<script" not in page
+    assert "How the questions ended" in page and "<script" not in page
     ran = cli("eval", "compare", tmp_path / "gold", tmp_path / "abstain", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
