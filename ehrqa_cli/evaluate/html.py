@@ -17,7 +17,6 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
 from ehrqa_cli.evaluate.saved import (
     DECLINED,
@@ -30,13 +29,14 @@ from ehrqa_cli.evaluate.saved import (
     read_run,
     states,
 )
-from ehrqa_cli.evaluate.spider.hardness import LEVELS
+from ehrqa_cli.evaluate.tables import StudyTable
 
 PAGE = "report.html"
 LISTED = 500  # questions that were not answered rightly
 _LONGEST = 600  # characters of a gold answer or prediction
 _BARS = 16  # groups in a plot; a table holds all
 _PANELS = 4  # systems beside each other in a plot
+_HARDNESS = ("easy", "medium", "hard", "extra")
 _HAVE = {"have an answer": True, "have none": False}
 # What questions are grouped by, in any benchmark: the field of a record, and its heading.
 _FIELDS = {
@@ -209,7 +209,7 @@ def _groups(run: SavedRun) -> dict[str, Groups]:
 
 def _place(group: str) -> tuple[int, str]:
     """Where a group stands: levels of hardness from easy to extra, all else by name."""
-    return (LEVELS.index(group), "") if group in LEVELS else (len(LEVELS), group)
+    return (_HARDNESS.index(group), "") if group in _HARDNESS else (len(_HARDNESS), group)
 
 
 def _by_system(run: SavedRun) -> Groups:
