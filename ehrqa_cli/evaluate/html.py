@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
 from ehrqa_cli.evaluate.outcomes import (
     BARS,
@@ -31,6 +30,7 @@ from ehrqa_cli.evaluate.outcomes import (
     worst_templates,
 )
 from ehrqa_cli.evaluate.saved import RIGHT, Plain, SavedRun, read_run, states
+from ehrqa_cli.evaluate.tables import StudyTable
 
 PAGE = "report.html"
 LISTED = 500  # questions that were not answered rightly

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ehrqa_cli.evaluate.saved import DECLINED, FAILED, RIGHT, WRONG, SavedRun, answerable, states
-from ehrqa_cli.evaluate.spider.hardness import LEVELS
 
 BARS = 16  # groups in a plot; a table holds all
+_HARDNESS = ("easy", "medium", "hard", "extra")
 _PANELS = 4  # systems beside each other in a plot
 HAVE = {"have an answer": True, "have none": False}
 # What questions are grouped by, in any benchmark: the field of a record, and its heading.
@@ -48,7 +48,7 @@ def by_field(run: SavedRun) -> dict[str, Groups]:
 
 def _place(group: str) -> tuple[int, str]:
     """Where a group stands: levels of hardness from easy to extra, all else by name."""
-    return (LEVELS.index(group), "") if group in LEVELS else (len(LEVELS), group)
+    return (_HARDNESS.index(group), "") if group in _HARDNESS else (len(_HARDNESS), group)
 
 
 def by_system(run: SavedRun) -> Groups:

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
+NOTES = HERE.parents[1] / "models/corpus/notes/notes.jsonl"
 SLOW = (
     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 900000000)"
     " SELECT count(*) FROM n"
@@ -239,7 +240,7 @@ def make(folder: Path) -> Path:
     database = folder / "demo.sqlite"
     if not database.exists():
         ehrqa("db", "demo", "--out", database)
-        ehrqa("notes", "import", HERE.parents[1] / "models/corpus/notes/notes.jsonl", "--db", database)
+        ehrqa("notes", "import", NOTES, "--db", database)
         films = folder / "films"
         films.mkdir(exist_ok=True)
         from chat_film import film
