@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from ehrqa_cli.text2sql.linking.titles import HEAD, title_aliases
-from ehrqa_cli.text2sql.linking.tokens import fold
+from ehrqa_cli.text2sql.linking.tokens import WORDS, fold
 from ehrqa_cli.words import lists
 
 __all__ = ["HEAD", "aliases", "words"]
@@ -21,9 +20,8 @@ __all__ = ["HEAD", "aliases", "words"]
 _WORD = re.compile(r"[^\W_]+(?:'s)?")
 _PARENTHESIS = re.compile(r"[(\[]([^)\]]*)[)\]]")
 _STRENGTH = re.compile(r"^\d+(?:\.\d+)?(?:mg|mcg|g|ml|units?|meq)?$")
-_FILE = Path(__file__).with_name("words.txt")
-_SALTS = lists.word_list(_FILE, "salts")
-_FORMS = lists.word_list(_FILE, "forms")
+_SALTS = lists.word_list(WORDS, "salts")
+_FORMS = lists.word_list(WORDS, "forms")
 _PLAIN = frozenset({"immediate", "release", "ir", "full", "unspecified", "nos"})
 # a lab is of blood unless its name says otherwise
 _FLUIDS = {

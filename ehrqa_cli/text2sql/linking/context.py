@@ -8,31 +8,13 @@ from __future__ import annotations
 
 import re
 
-from ehrqa_cli.text2sql.linking.tokens import Token
-from ehrqa_cli.words.lists import everyday_words
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
+from ehrqa_cli.words.lists import everyday_words, sections
 
-_STEMS = {
-    "drug": r"prescri|drug|medic|med$|meds$|dose|dosage|rx|route|order|given|give|got|get|receiv|"
-    r"administ|cost|price|charge|intake|took|take|taken|pharm",
-    "lab": r"lab|labs|laborator|test|value|level|result|measure|reading|percentile|concentration|"
-    r"minim|maxim|lowest|highest|average|mean|count|above|below|under|over|low|high|normal|abnormal",
-    "vital": r"vital|value|level|measure|reading|sign",
-    "intake": r"intake|input|infus|given|receiv|administ|fluid|drip|got|had|have|volume|amount",
-    "output": r"output|excret|drain|volume|amount|produc",
-    "specimen": r"specimen|microb|culture|organism|test|sample|tested|grow|grew|bacteri|isolat",
-    "mtest": r"microb|culture|organism|test|grow|grew|bacteri|isolat",
-    "organism": r"organism|microb|culture|grow|grew|bacteri|infect|isolat|found|detect",
-    "dx": r"diagnos|condition|disease|disorder|suffer|history|dx|problem|comorbid",
-    "proc": r"procedure|operation|surger|undergo|underw|receiv|perform|treatment|done",
-    "careunit": r"careunit|unit|ward|depart|stay|transfer|admit|admission|moved|locat|service",
-    "admloc": r"admi|arriv|came|come|transfer|from|via|through",
-    "admtype": r"admi|type|urgency",
-    "dischloc": r"discharg|dispo|sent|destination",
-    "insurance": r"insur|payer|payor|coverage|covered",
-    "language": r"language|speak|spoke",
-    "marital": r"marital|marri|widow|divorc|status|spouse",
+_WORDS = {
+    kind: re.compile(rf"\b(?:{'|'.join(stems.split())})")
+    for kind, _, stems in (line.partition(" = ") for line in sections(WORDS)["types"])
 }
-_WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
 
 _SPOKEN_OF = frozenset({"insurance", "language", "marital"})
 

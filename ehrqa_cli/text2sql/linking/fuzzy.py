@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import ValueIndex
@@ -25,11 +24,10 @@ from ehrqa_cli.text2sql.linking.exact import singulars
 from ehrqa_cli.text2sql.linking.names import KINDS, Meaning, Name, Names
 from ehrqa_cli.text2sql.linking.spelling import SHORTEST, Spelling
 from ehrqa_cli.text2sql.linking.synonyms import vocabulary
-from ehrqa_cli.text2sql.linking.tokens import Token
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
-_FILE = Path(__file__).with_name("words.txt")
-_SPELT_ALIKE = lists.word_list(_FILE, "spelt alike")
+_SPELT_ALIKE = lists.word_list(WORDS, "spelt alike")
 
 _RANK = {kind: place for place, kind in enumerate(KINDS)}
 _PLACES = frozenset({"admloc", "admtype", "dischloc"})
@@ -64,7 +62,7 @@ class FuzzyFinder:
 
     @cached_property
     def _spelling(self) -> Spelling:
-        return Spelling(self.names, vocabulary() | lists.word_list(_FILE, "one slip away"))
+        return Spelling(self.names, vocabulary() | lists.word_list(WORDS, "one slip away"))
 
     def find(
         self, folded: str, tokens: list[Token], links: list[Link]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
@@ -20,14 +19,14 @@ from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
-from ehrqa_cli.text2sql.linking.tokens import Token, fold, tokenize
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
 from ehrqa_cli.words.lists import word_list
 
 _ABBREVIATION = re.compile(
     r"\b(?:stands? for|abbreviat\w*|acronyms?|short for|full form|meaning of|spell(?:ed)? out|"
     r"expansion of)\b|\bwhat (?:does|do|did|is)\b.{1,80}\bmean(?:ing)?\b\W*$"
 )
-_ABBREVIATION_FRAME = word_list(Path(__file__).with_name("words.txt"), "asks what is short")
+_ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
+from ehrqa_cli.text2sql.linking.tokens import WORDS
 from ehrqa_cli.words.lists import word_list
 
 HEAD = 50  # the penalty of the first words of a title: "diverticulosis"
@@ -31,7 +31,7 @@ _PARENTHESIS = re.compile(r"\s*[(\[]([^)\]]*)[)\]]")
 _OF = re.compile(r"^(\w+(?: \w+)?) of (?:the )?(\w+(?: \w+)?)$")
 _HEAD = re.compile(r"^[^,(\[]+?(?=,| (?:of|with|without|due|in|to|and|or|for|by|as|following)\b)")
 _HEAD_LETTERS = 7
-_GENERIC = word_list(Path(__file__).with_name("words.txt"), "generic heads")
+_GENERIC = word_list(WORDS, "generic heads")
 
 
 def title_aliases(title: str) -> Iterator[tuple[str, int]]:

@@ -108,7 +108,7 @@ def test_names_of_values_are_everyday_words_but_no_words_of_questions() -> None:
 
 
 def test_linker_lists_hold_what_its_tokenizer_makes() -> None:
-    words = {head: word_list(LINKER, head) for head in sections(LINKER)}
+    words = {head: word_list(LINKER, head) for head in sections(LINKER) if head != "types"}
     for head, entries in words.items():
         assert not _repeated(" ".join(sections(LINKER)[head]).split()), head
         assert [w for w in sorted(entries) if _linker(w) != [w] or linker_words(w) != [w]] == []
@@ -116,6 +116,15 @@ def test_linker_lists_hold_what_its_tokenizer_makes() -> None:
     slips = words["one slip away"]
     assert [w for w in sorted(slips) if len(w) < SHORTEST or w in everyday_words()] == []
     assert min(map(len, words["generic heads"])) >= 7
+
+
+def test_no_beginning_of_a_word_goes_without_saying() -> None:
+    for line in sections(LINKER)["types"]:
+        stems = line.partition(" = ")[2].split()
+        for stem in stems:
+            assert _linker(stem.rstrip("$")) == [stem.rstrip("$")], line
+            others = tuple(other for other in stems if other != stem and other[-1] != "$")
+            assert not stem.startswith(others), line
 
 
 def test_curated_names_are_words_and_stand_once_a_line() -> None:
