@@ -9,7 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.added import ListedCommand
-from ehrqa_cli.cli.eval.report import check_html, html_option, write_html
+from ehrqa_cli.cli.eval.report import check_html, html_option, print_table, write_html
 from ehrqa_cli.cli.eval.systems import workers_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
@@ -229,11 +229,7 @@ def _print(found: AbstentionReport) -> None:
     for name, value in found.lines():
         output.line(f"{name}  {value}")
     for table in found.tables:
-        output.line()
-        output.line(table.heading)
-        output.table(table.columns, table.printed(), range(1, len(table.columns)))
-        for note in table.notes:
-            output.line(note)
+        print_table(table)
     for path in found.plots:
         output.line(f"plot  {path}")
     for text in found.warnings:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
-from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
@@ -24,6 +23,7 @@ from ehrqa_papers.spider.query import Query
 from ehrqa_papers.spider.reading import Unreadable, read_sql
 from ehrqa_papers.spider.schemas import Schemas, read_schemas
 from ehrqa_papers.spider.scores import official_table, score, score_interactions, tables
+from ehrqa_papers.versions import code_hash
 
 
 @dataclass(frozen=True)
