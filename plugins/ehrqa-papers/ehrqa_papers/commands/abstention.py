@@ -19,8 +19,8 @@ from ehrqa_cli.evaluate.catalogue import EHRSQL, Benchmark
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.bias.ngrams import Ratios
     from ehrqa_cli.evaluate.load import Dataset
+    from ehrqa_papers.abstention.plan import Plan
     from ehrqa_papers.abstention.report import AbstentionReport
-    from ehrqa_papers.abstention.study import Plan
     from ehrqa_papers.abstention.study_pass import Regime
 
 _LISTED = Benchmark(
@@ -179,7 +179,7 @@ def _regimes(flags: dict[str, Any]) -> list[Regime]:
 def _plan(flags: dict[str, Any]) -> Plan:
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.engine.risk import Thresholds
-    from ehrqa_papers.abstention.study import TABLES, Plan
+    from ehrqa_papers.abstention.plan import TABLES, Plan
 
     tables = _list(flags["tables"]) or list(TABLES)
     tables = ["8" if t == "9" else t for t in tables]

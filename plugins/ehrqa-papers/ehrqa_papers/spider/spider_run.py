@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class SpiderRun:
         return replace(pairs, each=every_nth(pairs.each, self.limit))
 
     def _opened(self) -> AbstractContextManager[Databases | None]:
-        return nullcontext() if self.databases is None else Databases(self.databases)
+        return closing(Databases(self.databases)) if self.databases else nullcontext()
 
     def _present(self, databases: Databases | None, pairs: Pairs) -> dict[str, str]:
         """The databases of these questions that are there, with their fingerprints."""
