@@ -20,18 +20,13 @@ from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.sets.own.films import select
 from ehrqa_cli.sets.own.journal import Journal, Plain, write_list, writing
 from ehrqa_cli.sets.own.layouts import AnswerText, made, write_questions, write_sheet
+from ehrqa_cli.sets.own.paraphrases import Wordings, question_templates, vqa_asked
 from ehrqa_cli.sets.own.questions import UNANSWERABLE, Questions, Sources
 from ehrqa_cli.sets.own.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.sheet import TABLE, Labels
 from ehrqa_cli.sets.own.vqa import VqaQuestions, entropies
 from ehrqa_cli.sets.own.working import Working
-from ehrqa_cli.sets.pairs.paraphrase import (
-    Paraphrases,
-    ParaphraseTask,
-    Wordings,
-    question_templates,
-    vqa_asked,
-)
+from ehrqa_cli.sets.pairs.paraphrase import Paraphrases, ParaphraseTask
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.vqa import OracleGraphs, Vqa
 
@@ -223,7 +218,8 @@ def _paraphrases(
 def templates_hash() -> str:
     """The SHA-256 of the templates and wordings that questions are made from."""
     root = resources.files("ehrqa_cli.sets")
-    folders = (root / "pairs", root / "pairs" / "templates", root / "own")
+    templates = root / "pairs" / "templates"
+    folders = (root / "pairs", templates, templates / "aggregate", root / "own")
     files = [f for folder in folders for f in folder.iterdir() if f.name.endswith(".toml")]
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda f: f.name):
