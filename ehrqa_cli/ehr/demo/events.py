@@ -20,7 +20,7 @@ _MEAN = ("arterial blood pressure mean", "arterial blood pressure systolic")
 
 def text(when: datetime | None) -> str | None:
     """A time as the database writes it."""
-    return None if when is None else f"{when:%Y-%m-%d %H:%M:%S}"
+    return None if when is None else when.isoformat(" ", "seconds")
 
 
 def _ids(person: Person, visit: Visit) -> tuple[int, int]:
