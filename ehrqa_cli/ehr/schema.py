@@ -60,16 +60,10 @@ class EhrTable:
         lines += [f"FOREIGN KEY({c}) REFERENCES {t}({r})" for c, t, r in self.foreign_keys]
         return f"CREATE TABLE {self.name} (\n    " + ",\n    ".join(lines) + "\n)"
 
-    def index_ddl(self) -> list[str]:
-        """CREATE INDEX statements, to run after the rows are in."""
-        out = []
-        if self.unique:
-            name = f"ux_{self.name}_{self.unique}"
-            out.append(f"CREATE UNIQUE INDEX {name} ON {self.name}({self.unique})")
-        for cols in self.indexes:
-            name = f"ix_{self.name}_{'_'.join(cols)}"
-            out.append(f"CREATE INDEX {name} ON {self.name}({', '.join(cols)})")
-        return out
+    def every_index(self) -> list[tuple[str, tuple[str, ...], bool]]:
+        """Name and columns of each index, and is it unique; to be made after the rows are in."""
+        one = [(f"ux_{self.name}_{self.unique}", (self.unique,), True)] if self.unique else []
+        return one + [(f"ix_{self.name}_{'_'.join(c)}", c, False) for c in self.indexes]
 
 
 def _row_id() -> Column:

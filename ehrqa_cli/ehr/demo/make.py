@@ -53,7 +53,7 @@ def build_demo(out: Path, seed: int = 7, patients: int = 300, force: bool = Fals
         for name, rows in (*dictionaries(words).items(), *rows_of(seed, who, words)):
             bulk.insert(connection, BY_NAME[name], rows)
         add_costs(connection, seed)
-        bulk.index(connection, TABLES, lambda done, of: None)
+        bulk.index(connection, TABLES)
         bulk.write_meta(connection, meta(seed, patients))
 
 
