@@ -179,6 +179,7 @@ class AnswerLog(PrivateFile):
             with closing(sqlite3.connect(self.path)) as connection, connection:
                 columns = connection.execute(f"PRAGMA table_info({TABLE})").fetchall()
                 if not row.keys() <= {column[1] for column in columns}:
+                    connection.execute("BEGIN IMMEDIATE")  # another may be making it
                     sqlitefile.database(connection).table(TABLE).insert(row, alter=True)
                     return
                 names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
