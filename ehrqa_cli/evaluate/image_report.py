@@ -12,9 +12,9 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.sources import sources_of
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import run_hash
+from ehrqa_cli.evaluate.tables import StudyTable
 
 
 @dataclass(frozen=True)

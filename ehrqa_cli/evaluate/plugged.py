@@ -14,13 +14,13 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Row, Status
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.many import ask_many
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.asked import SCORING
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
 from ehrqa_cli.evaluate.image_report import ImageReport, reader_header, session_header
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.tables import StudyTable
 
 _SHOWN = 100  # rows of an answer that a record keeps; all are scored
 

@@ -107,8 +107,8 @@ def examples(maker: Maker, n: int) -> list[Example]:
     each = max(1, int(0.7 * n) // sum(len(t.wordings) for t, _ in known))
     for template, kind in known:
         for wording in range(len(template.wordings)):
-            texts = {maker.text(template, wording) for _ in range(each)}
-            found += [(t, kind, template.text, wording) for t in sorted(filter(None, texts))]
+            drawn = {maker.text(template, wording) for _ in range(each)}
+            found += [(t, kind, template.text, wording) for t in sorted(filter(None, drawn))]
     texts = sorted(set(maker.answerable(int(0.3 * n))))
     return found + [(t, "answerable", f"answerable {i % 50}", i) for i, t in enumerate(texts)]
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.added import OpenGroup
 from ehrqa_cli.cli.eval.report import (
     check_html,
     html_option,
@@ -47,7 +48,7 @@ _options = together(
 )
 
 
-class Benchmarks(click.Group):
+class Benchmarks(OpenGroup):
     """The commands of ``ehrqa eval``: our own, and one for each benchmark that is a plugin."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

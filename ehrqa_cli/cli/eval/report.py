@@ -11,8 +11,8 @@ from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.abstention.tables import StudyTable
     from ehrqa_cli.evaluate.image_report import ImageReport
+    from ehrqa_cli.evaluate.tables import StudyTable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

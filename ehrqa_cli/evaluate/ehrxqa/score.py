@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ehrqa_cli.contracts.types import Row as Cells
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.asked import plain_rows
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 TOLERANCE = 0.01
 # The rows of the paper's tables C9, E16 and E17.
