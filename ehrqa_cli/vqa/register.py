@@ -68,11 +68,6 @@ def image_roots(db: Path) -> tuple[Path, ...]:
         opened.close()
 
 
-def image_root(db: Path) -> Path | None:
-    """The folder whose images were registered last in ``db``; None when none were."""
-    return next(reversed(image_roots(db)), None)
-
-
 def roots_in(meta: Mapping[str, str]) -> tuple[Path, ...]:
     """`image_roots` of an open database's ``meta``."""
     return tuple(Path(text) for text in json.loads(meta.get(_ROOTS, "[]")))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ehrqa_cli.contracts.images import Coverage, Relation, SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.contracts.types import Row
-from ehrqa_cli.ehr.demo.crowd import MINUTE, Coded, Crowd, Rows
+from ehrqa_cli.ehr.demo.crowd import MINUTE, Coded, Crowd, Ints, Rows, Visits
 from ehrqa_cli.ehr.demo.people import FIRST_VISIT
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.vqa.ontology import POSSIBLE
@@ -25,6 +25,7 @@ from ehrqa_cli.vqa.tables.rows import Graphs
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 RELATIONS: tuple[Relation, ...] = tuple(sorted(POSSIBLE))
+Random = Callable[[int], npt.NDArray[np.float64]]
 _FIRST_STUDY = 50_000_001
 _FILMS = 100  # the purpose of their stream of chance
 _OFTEN, _ELSE = 0.45, 0.12  # share of the visits with studies: for the chest's sake, or not
@@ -72,16 +73,7 @@ def dictionaries(seed: int) -> dict[str, list[Row]]:
 def films(crowd: Crowd) -> Iterator[tuple[str, Rows]]:
     """The rows of tb_cxr, cxr_studies and cxr_relations of one part."""
     random, visits = crowd.chance(_FILMS), crowd.visits
-    looks = np.array([story.name in _LOOKS for story in vocabulary().stories])[visits.story]
-    taken = random(len(visits)) < np.where(looks, _OFTEN, _ELSE)
-    count = np.where(taken, 1 + (random(len(visits)) * 3).astype(np.int64), 0)
-    visit = np.repeat(np.arange(len(visits)), count)
-    at = np.arange(len(visit)) - np.repeat(np.cumsum(count) - count, count)
-    study = _FIRST_STUDY + (visits.hadm_id[visit] - FIRST_VISIT) * 10 + at
-    length = visits.until[visit] - visits.start[visit]
-    # In the order of their numbers, each in its own part of the visit.
-    part = (at + random(len(visit))) / count[visit]
-    time = (visits.start[visit] + (length * part).astype(np.int64)) // MINUTE * MINUTE
+    visit, study, time = _taken(random, visits)
     pa = (random(len(visit)) < 0.4).astype(np.float64)
     images = Coded(
         np.arange(len(visit), dtype=np.int32), tuple(_image(number) for number in study.tolist())
@@ -123,11 +115,26 @@ def films(crowd: Crowd) -> Iterator[tuple[str, Rows]]:
     )
 
 
+def _taken(random: Random, visits: Visits) -> tuple[Ints, Ints, Ints]:
+    """Of each study its visit (an index), its number and its time."""
+    looks = np.array([story.name in _LOOKS for story in vocabulary().stories])[visits.story]
+    taken = random(len(visits)) < np.where(looks, _OFTEN, _ELSE)
+    count = np.where(taken, 1 + (random(len(visits)) * 3).astype(np.int64), 0)
+    visit = np.repeat(np.arange(len(visits)), count)
+    at = np.arange(len(visit)) - np.repeat(np.cumsum(count) - count, count)
+    study = _FIRST_STUDY + (visits.hadm_id[visit] - FIRST_VISIT) * 10 + at
+    length = visits.until[visit] - visits.start[visit]
+    # In the order of their numbers, each in its own part of the visit.
+    part = (at + random(len(visit))) / count[visit]
+    time = visits.start[visit] + (length * part).astype(np.int64)
+    return visit, study, time // MINUTE * MINUTE
+
+
 def _image(study: int) -> str:
     return hashlib.sha256(f"demo image {study}".encode()).hexdigest()[:16]
 
 
-def _bell(random: Callable[[int], npt.NDArray[np.float64]], count: int) -> Any:
+def _bell(random: Random, count: int) -> Any:
     """About normal, with mean 0 and deviation 1, from even numbers."""
     return (sum(random(count) for _ in range(4)) - 2.0) * 1.7320508
 
