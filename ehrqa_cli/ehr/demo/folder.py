@@ -1,8 +1,8 @@
 """The demo EHR at any size, as a folder of Parquet in parts.
 
-A part is some thousands of patients with all that happened to them, drawn as arrays from the
-part's own streams of chance and written before the next is begun: memory does not grow with the
-size, an interrupted run goes on with the part it was at, and the same seed gives the same rows.
+A part is some thousands of patients with all that happened to them (``crowd``), written before the
+next is begun: memory does not grow with the size, an interrupted run goes on with the part it was
+at, and the same seed gives the same rows.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ehrqa_cli.contracts.errors import ImportFailed
+from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend import parquet
 from ehrqa_cli.ehr.demo import costs
-from ehrqa_cli.ehr.demo.bulk_events import Coded, Column, Events, Rows, Times, columns_of
-from ehrqa_cli.ehr.demo.bulk_people import NEVER, Crowd
-from ehrqa_cli.ehr.demo.events import text
-from ehrqa_cli.ehr.demo.make import dictionaries
-from ehrqa_cli.ehr.demo.people import AS_OF
+from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Column, Crowd, Pool, Rows
+from ehrqa_cli.ehr.demo.make import dictionaries, meta
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.schema import BY_NAME, EhrTable
 
@@ -42,7 +40,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Size:
-    """What is to be made. ``share`` thins repeated observations (`demo_bulk_events`)."""
+    """What is to be made. ``share`` thins what is observed again and again (labs after the day of
+    arrival, vital signs, what goes in and comes out): 1 is as dense as the SQLite file."""
 
     patients: int
     seed: int = 7
@@ -72,12 +71,13 @@ def build_folder(
     """
     with parquet.connect(_MEMORY, threads=2) as connection:
         _begin(out, size)
+        pool = Pool(size.seed, size.patients)
         try:
             for part in range(size.parts):
                 progress(part, size.parts)
                 marker = out / _PARTS / f"{part:05}"
                 if not marker.exists():
-                    _write_part(connection, out, size, part, more)
+                    _write_part(connection, out, size, pool, part, more)
                     marker.touch(mode=0o600)
             _finish(connection, out, size, whole or {})
             progress(size.parts, size.parts)
@@ -107,14 +107,17 @@ def _begin(out: Path, size: Size) -> None:
 
 
 def _write_part(
-    connection: duckdb.DuckDBPyConnection, out: Path, size: Size, part: int, more: More | None
+    connection: duckdb.DuckDBPyConnection,
+    out: Path,
+    size: Size,
+    pool: Pool,
+    part: int,
+    more: More | None,
 ) -> None:
     first = part * size.part
-    crowd = Crowd(vocabulary(), size.seed, part, first, min(size.part, size.patients - first))
+    crowd = Crowd(pool, part, first, min(size.part, size.patients - first), size.share)
     base, charged = part * _STRIDE, part * _STRIDE
-    for name, rows in columns_of(crowd).items():
-        _write(connection, out, part, BY_NAME[name], rows, base)
-    for name, rows in Events(crowd, size.share).tables():
+    for name, rows in crowd.tables():
         _write(connection, out, part, BY_NAME[name], rows, base)
         if name in costs.PRICED:
             bill = _bill(size.seed, name, rows, base)
@@ -132,13 +135,12 @@ def _bill(seed: int, name: str, rows: Rows, base: int) -> Rows:
     if isinstance(what, Coded):
         prices = np.array([costs.price(seed, name, n) for n in what.names])[what.codes]
     else:
-        assert isinstance(what, np.ndarray)
         kinds, at = np.unique(what, return_inverse=True)
         prices = np.array([costs.price(seed, name, int(n)) for n in kinds])[at]
     return {
         "subject_id": rows["subject_id"],
         "hadm_id": rows["hadm_id"],
-        "event_type": Coded(np.zeros(count, dtype=np.int64), (name,)),
+        "event_type": Coded(np.zeros(count, np.int32), (name,)),
         "event_id": base + np.arange(count),
         "chargetime": rows[when],
         "cost": prices,
@@ -164,8 +166,8 @@ def _write(
             arrays[table.key] = base + np.arange(_length(rows))
             columns.append(table.key)
             continue
-        made = rows[column.name]
-        columns.append(f"{_expression(connection, column.name, made, arrays)} AS {column.name}")
+        expression = _expression(column, rows[column.name], arrays)
+        columns.append(f"{expression} AS {column.name}")
     name = f"part-{part:05}{'-' + suffix if suffix else ''}.parquet"
     connection.register("rows_of_part", arrays)
     try:
@@ -174,29 +176,24 @@ def _write(
         connection.unregister("rows_of_part")
 
 
-def _expression(
-    connection: duckdb.DuckDBPyConnection, name: str, column: Column, arrays: dict[str, Any]
-) -> str:
+def _expression(column: schema.Column, values: Column, arrays: dict[str, Any]) -> str:
     """Put a column's array among ``arrays`` and say how to read it."""
-    if isinstance(column, Coded):
+    name = column.name
+    if isinstance(values, Coded):
         # NULL for code -1: a list has nothing at place 0.
-        listed = ", ".join("'" + text.replace("'", "''") + "'" for text in column.names)
-        arrays[name] = np.asarray(column.codes, dtype=np.int32) + 1
-        return f"([{listed}])[{name}]" if column.names else "CAST(NULL AS VARCHAR)"
-    if isinstance(column, Times):
-        known = column.seconds != NEVER
-        seconds = np.where(known, column.seconds, 0).astype("datetime64[s]")
-        arrays[name] = np.ma.masked_array(seconds.astype(np.int64), mask=~known)
+        listed = ", ".join("'" + text.replace("'", "''") + "'" for text in values.names)
+        arrays[name] = values.codes + 1
+        return f"([{listed}])[{name}]" if values.names else "CAST(NULL AS VARCHAR)"
+    if column.type == schema.TIME_TYPE:
+        known = values != NEVER
+        arrays[name] = np.ma.masked_array(np.where(known, values, 0), mask=~known)
         return f"make_timestamp({name} * 1000000)"
-    arrays[name] = column
+    arrays[name] = values
     return name
 
 
 def _length(rows: Rows) -> int:
-    first = next(iter(rows.values()))
-    if isinstance(first, Coded):
-        return len(first.codes)
-    return len(first.seconds if isinstance(first, Times) else first)
+    return len(next(iter(rows.values())))
 
 
 def _finish(
@@ -215,14 +212,7 @@ def _finish(
             f"INSERT INTO one VALUES ({marks})", [(k, *row) for k, row in enumerate(rows)]
         )
         parquet.copy(connection, "SELECT * FROM one ORDER BY row_id", out / f"{name}.parquet")
-    about = {
-        "as_of": text(AS_OF) or "",
-        "source": "demo",
-        "seed": str(size.seed),
-        "patients": str(size.patients),
-        "share": f"{size.share:g}",
-        "format": _FORMAT,
-    }
+    about = {**meta(size.seed, size.patients), "share": f"{size.share:g}"}
     connection.execute("CREATE OR REPLACE TEMP TABLE one (key VARCHAR, value VARCHAR)")
     connection.executemany("INSERT INTO one VALUES (?, ?)", sorted(about.items()))
     parquet.copy(connection, "SELECT * FROM one ORDER BY key", out / "ehrqa_meta.parquet")

@@ -1,4 +1,5 @@
-"""The demo at any size: drawn as the small one is, the same twice, and taken up where it broke."""
+"""The demo at any size: the small one's patients and more like them, the same twice, and taken up
+where it broke."""
 
 from __future__ import annotations
 
@@ -11,17 +12,20 @@ import numpy as np
 import pytest
 
 from ehrqa_cli.contracts.errors import ImportFailed
-from ehrqa_cli.ehr.demo import bulk as demo_bulk
-from ehrqa_cli.ehr.demo.bulk import Size, build_folder
-from ehrqa_cli.ehr.demo.bulk_events import Coded, Events, Rows, Times
-from ehrqa_cli.ehr.demo.bulk_people import NEVER, NOW, Crowd
+from ehrqa_cli.contracts.types import Limits
+from ehrqa_cli.ehr.demo import crowd as demo_crowd
+from ehrqa_cli.ehr.demo import folder as demo_folder
 from ehrqa_cli.ehr.demo.costs import price
+from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Crowd, Pool, Rows, seconds
+from ehrqa_cli.ehr.demo.folder import Size, build_folder
 from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.demo.people import AS_OF
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 from ehrqa_cli.vqa.tables.demo_films import RELATIONS, dictionaries, films
 
-COUNT, MANY = 400, 1500
+# Patients of the small demo, of the pool, and of the part that is drawn from it.
+COUNT, POOLED, MANY = 400, 600, 1500
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +38,25 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
 
 
 @pytest.fixture(scope="module")
-def crowd() -> Crowd:
-    return Crowd(vocabulary(), seed=5, part=0, first=0, count=MANY)
+def pool() -> Pool:
+    return Pool(seed=5, patients=POOLED)
+
+
+@pytest.fixture(scope="module")
+def crowd(pool: Pool) -> Crowd:
+    """Patients beyond the pool, none of them the very same as one of it."""
+    return Crowd(pool, part=1, first=10_000, count=MANY)
 
 
 @pytest.fixture(scope="module")
 def made(crowd: Crowd) -> dict[str, Rows]:
-    return dict(Events(crowd).tables())
+    return dict(crowd.tables())
 
 
-def rows_in(rows: Rows) -> int:
-    return demo_bulk._length(rows)
-
-
-def seconds(rows: Rows, name: str) -> Any:
+def numbers(rows: Rows, name: str) -> Any:
     column = rows[name]
-    assert isinstance(column, Times)
-    return column.seconds
+    assert isinstance(column, np.ndarray)
+    return column
 
 
 def names(rows: Rows, name: str) -> Any:
@@ -70,11 +76,15 @@ def test_as_many_events_of_each_kind_as_in_the_small_demo(
     assert len(crowd.visits) / MANY == pytest.approx(visits / COUNT, rel=0.08)
     for name, rows in made.items():
         expected = one(small, f"SELECT count(*) FROM {name}") / visits
-        assert rows_in(rows) / len(crowd.visits) == pytest.approx(expected, rel=0.2), name
+        assert demo_folder._length(rows) / len(crowd.visits) == pytest.approx(expected, rel=0.2), (
+            name
+        )
     alive = one(small, "SELECT avg(dod IS NOT NULL) FROM patients")
-    assert np.mean(crowd.patients.died != NEVER) == pytest.approx(alive, abs=0.03)
+    died = numbers(made["patients"], "dod") != NEVER
+    assert np.mean(died) == pytest.approx(alive, abs=0.03)
     here = one(small, "SELECT avg(dischtime IS NULL) FROM admissions")
-    assert np.mean(crowd.visits.end == NEVER) == pytest.approx(here, abs=0.02)
+    gone = numbers(made["admissions"], "dischtime") != NEVER
+    assert np.mean(~gone) == pytest.approx(here, abs=0.02)
 
 
 @pytest.mark.parametrize("label", ["creatinine", "sodium", "platelet count", "lactate"])
@@ -113,33 +123,57 @@ def test_everything_happens_within_its_visit(crowd: Crowd, made: dict[str, Rows]
     visits = crowd.visits
     begins = dict(zip(visits.hadm_id.tolist(), visits.start.tolist(), strict=True))
     ends = dict(zip(visits.hadm_id.tolist(), visits.until.tolist(), strict=True))
-    assert visits.start.max() <= NOW and (visits.until >= visits.start).all()
+    year = (seconds("2100-01-01"), seconds(AS_OF))
+    assert year[0] <= visits.start.min() and visits.until.max() <= year[1]
+    died = numbers(made["patients"], "dod")
+    assert year[0] <= died[died != NEVER].min() and died.max() <= year[1]
+    assert (visits.until >= visits.start).all()
     for name, rows in made.items():
         when = BY_NAME[name].time
-        assert when is not None
-        at, hadm = seconds(rows, when), np.asarray(rows["hadm_id"]).tolist()
+        if when is None:
+            continue
+        at, hadm = numbers(rows, when), numbers(rows, "hadm_id").tolist()
         assert all(begins[h] <= t <= ends[h] for h, t in zip(hadm, at.tolist(), strict=True)), name
     # A patient's visits follow each other, a day apart at least.
-    same = visits.patient[1:] == visits.patient[:-1]
+    same = visits.subject_id[1:] == visits.subject_id[:-1]
     assert (visits.start[1:][same] > visits.until[:-1][same]).all()
     assert len(set(visits.hadm_id.tolist())) == len(visits)
 
 
-def test_a_share_thins_repeated_observations(crowd: Crowd, made: dict[str, Rows]) -> None:
-    thin = dict(Events(crowd, 0.15).tables())
+def test_further_patients_have_ids_and_times_of_their_own(crowd: Crowd, pool: Pool) -> None:
+    visits = crowd.visits
+    assert visits.subject_id.min() > pool.people[-1].subject_id
+    moved = np.unique(visits.start % demo_crowd.DAY)
+    assert set(moved.tolist()) <= set((pool.visits.start % demo_crowd.DAY).tolist())
+    assert len(set(visits.start.tolist())) > 1.5 * len(set(pool.visits.start.tolist()))
+    stays = dict(crowd.tables())["icustays"]
+    ids = zip(numbers(stays, "hadm_id"), numbers(stays, "stay_id"), strict=True)
+    assert {stay - hadm for hadm, stay in ids} == {10_000_000}
+
+
+def test_a_share_thins_repeated_observations(pool: Pool, made: dict[str, Rows]) -> None:
+    crowd = Crowd(pool, part=1, first=10_000, count=MANY, share=0.15)
+    thin = {name: rows for name, rows in crowd.tables() if BY_NAME[name].time and "dob" not in rows}
     for name in ("diagnoses_icd", "prescriptions", "transfers", "icustays"):
-        assert rows_in(thin[name]) == rows_in(made[name])
-    per_visit = sum(map(rows_in, thin.values())) / len(crowd.visits)
-    assert per_visit == pytest.approx(100, abs=5)
+        assert demo_folder._length(thin[name]) == demo_folder._length(made[name])
+    del thin["admissions"]
+    per_visit = sum(map(demo_folder._length, thin.values())) / len(crowd.visits)
+    assert per_visit == pytest.approx(100, abs=6)
+    # What is measured at one time stays together, and blood is always taken on arrival.
+    arrival = crowd.visits.start + 40 * demo_crowd.MINUTE
+    taken = numbers(thin["labevents"], "charttime")
+    assert set(arrival.tolist()) - set(taken.tolist()) == set(arrival.tolist()) - set(
+        numbers(made["labevents"], "charttime").tolist()
+    )
 
 
 def test_films_are_of_visits_and_have_findings(crowd: Crowd) -> None:
     tables = dict(films(crowd))
     studies, relations = tables["tb_cxr"], tables["cxr_relations"]
     ids = np.asarray(studies["study_id"])
-    assert len(set(ids.tolist())) == len(ids) == rows_in(tables["cxr_studies"]) > 400
+    assert len(set(ids.tolist())) == len(ids) == demo_folder._length(tables["cxr_studies"]) > 400
     assert set(np.asarray(relations["study_id"]).tolist()) <= set(ids.tolist())
-    assert rows_in(relations) / len(ids) == pytest.approx(16, abs=4)
+    assert demo_folder._length(relations) / len(ids) == pytest.approx(16, abs=4)
     assert np.asarray(relations["relation"]).max() < len(RELATIONS)
     pairs = list(zip(relations["study_id"], relations["relation"], strict=True))  # type: ignore[arg-type]
     assert len(set(pairs)) == len(pairs)
@@ -148,6 +182,25 @@ def test_films_are_of_visits_and_have_findings(crowd: Crowd) -> None:
 def build(out: Path, **more: Any) -> None:
     size = Size(90, seed=3, share=0.3, images=True, part=40)
     build_folder(out, size, more=films, whole=dictionaries(3), **more)
+
+
+def test_the_first_patients_are_those_of_the_sqlite_file(
+    small: sqlite3.Connection, tmp_path: Path
+) -> None:
+    pytest.importorskip("ehrqa_duckdb")
+    from ehrqa_cli.ehr.backend.open import open_database
+
+    build_folder(tmp_path / "a", Size(COUNT, seed=5))
+    database = open_database(tmp_path / "a")
+    for table in TABLES:
+        names, order = table.names(), "row_id"
+        if table.name == "cost":  # numbered by part, and not by what the costs are for
+            names, order = names[1:], "event_type, event_id"
+        sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order}"
+        rows = [tuple(map(str, row)) for row in small.execute(sql)]
+        found = database.execute(sql, Limits(rows=10**7)).rows
+        assert [tuple(map(str, row)) for row in found] == rows, table.name
+    database.close()
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -187,7 +240,7 @@ def test_a_folder_is_an_ehr_and_the_same_twice(tmp_path: Path) -> None:
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
     build(tmp_path / "whole")
-    write, calls = demo_bulk._write, 0
+    write, calls = demo_folder._write, 0
 
     def breaks(*args: Any) -> None:
         nonlocal calls
@@ -196,11 +249,11 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
         write(*args)
 
-    monkeypatch.setattr(demo_bulk, "_write", breaks)
+    monkeypatch.setattr(demo_folder, "_write", breaks)
     with pytest.raises(KeyboardInterrupt):
         build(tmp_path / "broken")
     assert not (tmp_path / "broken" / "ehrqa_meta.parquet").exists()
-    monkeypatch.setattr(demo_bulk, "_write", write)
+    monkeypatch.setattr(demo_folder, "_write", write)
     with pytest.raises(ImportFailed, match="other settings"):
         build_folder(tmp_path / "broken", Size(91, seed=3))
     build(tmp_path / "broken")
