@@ -113,7 +113,7 @@ LEXEMES = _lexemes()
 def _roles() -> dict[str, tuple[Word, ...]]:
     found: dict[str, tuple[Word, ...]] = {}
     tables: list[dict[str, Word]] = [{**table} for table in (KINDS, HEADS, FILTERS)]
-    tables += [dict(_particles(name)) for name in _READ["particles"]]
+    tables += [dict(_particles(name)) for name in _READ["particles"] if name != "made"]
     for table in tables:
         for name, word in table.items():
             found[name] = (*found.get(name, ()), word)
@@ -122,3 +122,8 @@ def _roles() -> dict[str, tuple[Word, ...]]:
 
 # All that a lexeme can be: ``route`` is a head and a filter.
 ROLES = _roles()
+
+
+def words_for(lexeme: str) -> str:
+    """The words of a question that a lexeme accounts for; a trailing ``*`` is any ending."""
+    return " ".join(role.words for role in ROLES.get(lexeme, ()))
