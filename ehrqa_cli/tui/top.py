@@ -11,7 +11,7 @@ from textual.widgets import Static
 from ehrqa_cli.tui.show import text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.tui.about import About
+    from ehrqa_cli.engine.chat import About
 
 
 class Top(Static):
@@ -57,3 +57,13 @@ def header(database: str, patient: int | None, known: About | None, width: int) 
             break
         line.append_text(text(f" · {part}"))
     return line
+
+
+def told(known: About) -> str:
+    """All of it, line by line."""
+    images = f"{known.images}; it sees {known.coverage}" if known.images else "none"
+    return (
+        f"database: {known.database}\nnow is taken to be: {known.as_of or 'nothing'}\n"
+        f"text-to-SQL model: {known.model or 'none'}\nreader of notes: {known.reader or 'none'}\n"
+        f"reader of X-rays: {images}"
+    )
