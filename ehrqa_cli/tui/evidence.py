@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import TabbedContent, TabPane
 
-from ehrqa_cli.tui.messages import Evidence, PatientRead
 from ehrqa_cli.tui.panes.image import ImagePane
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.panes.patient import PatientPane
@@ -14,7 +13,13 @@ from ehrqa_cli.tui.panes.query import QueryPane
 from ehrqa_cli.tui.panes.rows import RowsPane
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from collections.abc import Sequence
+
+    from ehrqa_cli.engine.chat import Evidence, ImageView, Turn
+    from ehrqa_cli.engine.chat.events import PatientRead
+    from ehrqa_cli.tui.picture import Grey
+
+    Images = Sequence[tuple[ImageView, Grey | None]]
 
 TABS = {
     "rows": ("Rows", RowsPane),
@@ -34,29 +39,36 @@ class EvidenceSide(TabbedContent):
         super().__init__(id="evidence", initial="rows")
         self.turn: Turn | None = None
         self._evidence: Evidence | None = None
+        self._images: Images = ()
         self._stale: set[str] = set()
         for name, (title, pane) in TABS.items():
             self.compose_add_child(TabPane(title, pane(), id=name))
 
     def show(self, turn: Turn | None) -> None:
         """Show a turn; its evidence comes later."""
-        self.turn, self._evidence = turn, None
+        self.turn, self._evidence, self._images = turn, None, ()
         self._stale = {"rows", "query", "note", "image"}
         if self.active in ("rows", "note", "image"):
             self.active = best_tab(turn)
         self._fill()
 
-    def fill(self, turn: Turn, evidence: Evidence) -> None:
+    def fill(self, turn: Turn | None, evidence: Evidence, images: Images) -> None:
         """Show the evidence of a turn, unless another one was chosen since."""
         if turn is not self.turn:
             return
-        self._evidence = evidence
+        self._evidence, self._images = evidence, images
         self._stale |= {"rows", "note", "image"}
+        self._fill()
+
+    def images(self, images: Images) -> None:
+        """Show images that are no answer's."""
+        self._images = images
+        self._stale.add("image")
         self._fill()
 
     def patient(self, read: PatientRead) -> None:
         """Show the patient."""
-        self.query_one(PatientPane).show(read.summary, read.problem, read.as_of)
+        self.query_one(PatientPane).show(read)
 
     def on_tabbed_content_tab_activated(self) -> None:
         """Fill the pane that is looked at now."""
@@ -66,16 +78,15 @@ class EvidenceSide(TabbedContent):
         if self.active not in self._stale:
             return
         self._stale.discard(self.active)
-        evidence = self._evidence or Evidence()
         match self.active:
             case "rows":
                 self.query_one(RowsPane).show(self.turn, self._evidence)
             case "query":
                 self.query_one(QueryPane).show(self.turn)
             case "note":
-                self.query_one(NotePane).show(evidence.notes)
+                self.query_one(NotePane).show(self._evidence.notes if self._evidence else ())
             case "image":
-                self.query_one(ImagePane).show(evidence.images)
+                self.query_one(ImagePane).show(self._images)
 
 
 def best_tab(turn: Turn | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
+
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.engine.chat.events import Event, EvidenceRead
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -43,6 +46,22 @@ def load(path: Path) -> Grey:
     image.thumbnail((_LONGEST, _LONGEST))
     grey = image.convert("L")
     return Grey(grey.width, grey.height, grey.tobytes())
+
+
+def pictures_of(event: Event) -> tuple[Event, dict[int, Grey]]:
+    """The pictures of the studies whose evidence was read, and what could not be read of them as
+    a problem of it. It takes a moment."""
+    pictures: dict[int, Grey] = {}
+    if not isinstance(event, EvidenceRead):
+        return event, pictures
+    problems = list(event.evidence.problems)
+    for view in event.evidence.images:
+        if view.path is not None:
+            try:
+                pictures[view.study_id] = load(view.path)
+            except EhrqaError as error:
+                problems.append(error)
+    return replace(event, evidence=replace(event.evidence, problems=tuple(problems))), pictures
 
 
 def fitted(picture: Grey, columns: int, rows: int) -> tuple[int, int]:

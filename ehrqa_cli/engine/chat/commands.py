@@ -108,7 +108,7 @@ COMMANDS: dict[str, Command] = {
     "/evidence": Command("[N]", "the rows, notes and findings that answer N rests on", _rows),
     "/sql": Command("[N]", "how question N was read, and its queries", _query),
     "/note": Command("[N]", "the notes that answer N cites, whole, cited lines marked", _note),
-    "/image": Command("[STUDY]", "what the image of a study shows, as text", _image),
+    "/image": Command("[STUDY]", "what the image of a study shows", _image),
     "/suggest": Command("NUMBER", "ask a question that was offered", _suggest),
     "/run": Command("NEURALSQL", "run a query of your own, guarded", lambda c, rest: c.run(rest)),
     "/export": Command("FILE", "write the conversation to FILE.md, .html or .json", _export),
