@@ -44,6 +44,9 @@ class ChatApp(Listening):
 
     def take(self, line: str) -> None:
         """Ask a question, or do what a line that begins with a slash says."""
+        if not self._made_ready[0]:  # typed ahead: opening comes first
+            self.call_after_refresh(self.take, line)
+            return
         try:
             self._wished.add(commands.take(self.controller, line))
         except UsageError as error:

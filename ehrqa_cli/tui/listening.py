@@ -21,8 +21,8 @@ class Listening(ChatScreen):
     """The screen with ears."""
 
     def on_reported(self, message: Reported) -> None:
-        """One event of the controller; none when the chat is ending in an error."""
-        if self.error is not None:
+        """One event of the controller; none when the chat is ending, or has ended."""
+        if self.error is not None or not self.screen_stack:
             return
         ticket, view = message.ticket, self._unanswered.get(message.ticket)
         match message.event:
