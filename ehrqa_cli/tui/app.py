@@ -71,7 +71,7 @@ class ChatApp(Listening):
     def on_query_pane_run(self, message: QueryPane.Run) -> None:
         """An edited query is run like a question."""
         self.screen.set_focus(self.line)
-        self._wished.add(self.controller.run(message.neuralsql))
+        self._wished.add(self.controller.ask(message.neuralsql, edited=True))
 
     def on_question_line_digit(self, message: QuestionLine.Digit) -> None:
         """One key asks what the last answer offers."""

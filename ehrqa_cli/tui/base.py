@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -21,7 +21,7 @@ from ehrqa_cli.cli.chat import controller_of
 from ehrqa_cli.ehr.backend.servers import called
 from ehrqa_cli.tui.evidence import EvidenceSide
 from ehrqa_cli.tui.keys import APP_KEYS
-from ehrqa_cli.tui.picture import pictures_of
+from ehrqa_cli.tui.picture import with_pictures
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine
 from ehrqa_cli.tui.top import Top
 from ehrqa_cli.tui.transcript import Transcript
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ehrqa_cli.cli.options import AnswerOptions
     from ehrqa_cli.engine.chat import Controller
     from ehrqa_cli.engine.chat.events import Event
-    from ehrqa_cli.tui.picture import Grey
 
 WIDE = 110  # columns from which transcript and evidence stand side by side
 LEAST = (40, 10)  # columns and rows below which there is only room to say so
@@ -41,11 +40,10 @@ LEAST = (40, 10)  # columns and rows below which there is only room to say so
 
 @dataclass
 class Reported(Message):
-    """What the controller reports, with the pictures that go with it, by study."""
+    """What the controller reports."""
 
     ticket: int
     event: Event
-    pictures: Mapping[int, Grey] = field(default_factory=dict)
 
 
 class ChatScreen(App[int]):
@@ -111,8 +109,7 @@ class ChatScreen(App[int]):
 
     def _hear(self, ticket: int, event: Event) -> None:
         """What the controller reports, in its thread, where pictures are made small."""
-        event, pictures = pictures_of(event)
-        self.post_message(Reported(ticket, event, pictures))
+        self.post_message(Reported(ticket, with_pictures(event)))
 
     @property
     def line(self) -> QuestionLine:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import TabbedContent, TabPane
 
+from ehrqa_cli.engine.chat import Evidence
 from ehrqa_cli.tui.panes.image import ImagePane
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.panes.patient import PatientPane
@@ -13,13 +14,8 @@ from ehrqa_cli.tui.panes.query import QueryPane
 from ehrqa_cli.tui.panes.rows import RowsPane
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ehrqa_cli.engine.chat import Evidence, ImageView, Turn
+    from ehrqa_cli.engine.chat import Turn
     from ehrqa_cli.engine.chat.events import PatientRead
-    from ehrqa_cli.tui.picture import Grey
-
-    Images = Sequence[tuple[ImageView, Grey | None]]
 
 TABS = {
     "rows": ("Rows", RowsPane),
@@ -39,32 +35,30 @@ class EvidenceSide(TabbedContent):
         super().__init__(id="evidence", initial="rows")
         self.turn: Turn | None = None
         self._evidence: Evidence | None = None
-        self._images: Images = ()
         self._stale: set[str] = set()
         for name, (title, pane) in TABS.items():
             self.compose_add_child(TabPane(title, pane(), id=name))
 
     def show(self, turn: Turn | None) -> None:
         """Show a turn; its evidence comes later."""
-        self.turn, self._evidence, self._images = turn, None, ()
+        self.turn, self._evidence = turn, None
         self._stale = {"rows", "query", "note", "image"}
         if self.active in ("rows", "note", "image"):
             self.active = best_tab(turn)
         self._fill()
 
-    def fill(self, turn: Turn | None, evidence: Evidence, images: Images) -> None:
+    def fill(self, turn: Turn | None, evidence: Evidence) -> None:
         """Show the evidence of a turn, unless another one was chosen since."""
         if turn is not self.turn:
             return
-        self._evidence, self._images = evidence, images
+        self._evidence = evidence
         self._stale |= {"rows", "note", "image"}
         self._fill()
 
-    def images(self, images: Images) -> None:
+    def images(self, evidence: Evidence) -> None:
         """Show images that are no answer's."""
-        self._images = images
-        self._stale.add("image")
-        self._fill()
+        self._stale.discard("image")
+        self.query_one(ImagePane).show(evidence.images)
 
     def patient(self, read: PatientRead) -> None:
         """Show the patient."""
@@ -78,15 +72,16 @@ class EvidenceSide(TabbedContent):
         if self.active not in self._stale:
             return
         self._stale.discard(self.active)
+        evidence = self._evidence or Evidence()
         match self.active:
             case "rows":
                 self.query_one(RowsPane).show(self.turn, self._evidence)
             case "query":
                 self.query_one(QueryPane).show(self.turn)
             case "note":
-                self.query_one(NotePane).show(self._evidence.notes if self._evidence else ())
+                self.query_one(NotePane).show(evidence.notes)
             case "image":
-                self.query_one(ImagePane).show(self._images)
+                self.query_one(ImagePane).show(evidence.images)
 
 
 def best_tab(turn: Turn | None) -> str:

@@ -96,13 +96,13 @@ class HistoryScreen(LineScreen[int | None]):
         shown = self.query_one(OptionList)
         if shown.highlighted is not None:
             self.controller.forget(_chat_of(shown.get_option_at_index(shown.highlighted)))
-            self.query_one(Input).value = ""
+            self.search()
 
     def action_purge(self) -> None:
         """Delete all, at the second press."""
         if self._sure:
             self.controller.forget(None)
-            self.query_one(Input).value = ""
+            self.search()
         self._sure = not self._sure
         self._tell("F8 again deletes all conversations" if self._sure else "all are deleted")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import Turn
-    from ehrqa_cli.tui.picture import Grey
 
 
 class Listening(ChatScreen):
@@ -40,7 +38,7 @@ class Listening(ChatScreen):
             case said.Done(error):
                 self._done(ticket, error)
             case said.EvidenceRead():
-                self._evidence_read(message.event, message.pictures)
+                self._evidence_read(message.event)
             case said.PatientRead():
                 self._patient_read(message.event, wished=ticket in self._wished)
             case said.Listed():
@@ -61,17 +59,10 @@ class Listening(ChatScreen):
             case said.Opened(about, complete):
                 self.top.known, self.line.complete = about, complete
                 self.top.draw()
-            case said.Warned(text):
-                self.tell(text, bad=True)
+            case said.Said(text, bad):
+                self.tell(text, bad=bad)
             case said.Now(as_of):
                 self._now(as_of)
-            case said.Forgotten(chat_id):
-                if isinstance(self.screen, HistoryScreen):
-                    self.screen.search()
-                else:
-                    self.tell(f"conversation {chat_id} is deleted")
-            case said.Exported(path):
-                self.tell(f"Exported to {path}")
             case said.HelpWanted():
                 self.call_later(self.run_action, "help")
             case said.Left():
@@ -109,13 +100,12 @@ class Listening(ChatScreen):
         elif error is not None and not ended:
             self.tell(f"{error.message}; {error.hint}" if error.hint else error.message, bad=True)
 
-    def _evidence_read(self, read: said.EvidenceRead, pictures: Mapping[int, Grey]) -> None:
-        images = [(view, pictures.get(view.study_id)) for view in read.evidence.images]
+    def _evidence_read(self, read: said.EvidenceRead) -> None:
         if not read.part:
-            self.evidence.fill(read.turn, read.evidence, images)
+            self.evidence.fill(read.turn, read.evidence)
             return
         if read.turn is None:
-            self.evidence.images(images)
+            self.evidence.images(read.evidence)
         else:
             self.choose(next((v for v in self.transcript.views if v.turn is read.turn), None))
         self.show_tab(read.part)

@@ -17,6 +17,8 @@ from ehrqa_cli.engine.chat.events import Event, EvidenceRead
 if TYPE_CHECKING:
     from PIL import Image
 
+    from ehrqa_cli.engine.chat import ImageView
+
 _RAMP = " .:-=+*#%@"
 _LONGEST = 1024  # pixels of the longer side that is kept
 
@@ -48,20 +50,19 @@ def load(path: Path) -> Grey:
     return Grey(grey.width, grey.height, grey.tobytes())
 
 
-def pictures_of(event: Event) -> tuple[Event, dict[int, Grey]]:
-    """The pictures of the studies whose evidence was read, and what could not be read of them as
-    a problem of it. It takes a moment."""
-    pictures: dict[int, Grey] = {}
+def with_pictures(event: Event) -> Event:
+    """The event, with the pictures of the images whose evidence was read. It takes a moment."""
     if not isinstance(event, EvidenceRead):
-        return event, pictures
-    problems = list(event.evidence.problems)
-    for view in event.evidence.images:
-        if view.path is not None:
-            try:
-                pictures[view.study_id] = load(view.path)
-            except EhrqaError as error:
-                problems.append(error)
-    return replace(event, evidence=replace(event.evidence, problems=tuple(problems))), pictures
+        return event
+    images = tuple(_loaded(view) for view in event.evidence.images)
+    return replace(event, evidence=replace(event.evidence, images=images))
+
+
+def _loaded(view: ImageView) -> ImageView:
+    try:
+        return view if view.path is None else replace(view, picture=load(view.path))
+    except EhrqaError as error:
+        return replace(view, problem=view.problem or error.message)
 
 
 def fitted(picture: Grey, columns: int, rows: int) -> tuple[int, int]:

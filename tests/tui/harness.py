@@ -55,14 +55,10 @@ class FakeController:
         return self.done()
 
     def ask(self, text: str, edited: bool = False) -> int:
-        """It waits."""
+        """It waits, as a query does."""
         self.wished.append(("run" if edited else "ask", text))
         self.report(len(self.wished), events.Sent(text, edited))
         return len(self.wished)
-
-    def run(self, neuralsql: str) -> int:
-        """So does a query."""
-        return self.ask(neuralsql, edited=True)
 
     def say(self, event: Event) -> int:
         """What needs no work."""
@@ -150,7 +146,7 @@ def chat(
     fake = controller or FakeController()
     keys = given.pop("keys", None)
     app = ChatApp(options(**given), theme="textual-dark", keys=keys, controller=fake)  # type: ignore[arg-type]
-    fake.report = lambda ticket, event: app.post_message(Reported(ticket, event, samples.PICTURES))
+    fake.report = lambda ticket, event: app.post_message(Reported(ticket, event))
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:

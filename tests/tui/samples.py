@@ -171,11 +171,10 @@ IMAGES = Evidence(
             ),
             view="AP",
             sex="F",
+            picture=_thorax(),
         ),
     )
 )
-PICTURES = {50018554: _thorax()}
-
 PATIENT = PatientSummary(
     7,
     sex="f",

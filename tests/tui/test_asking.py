@@ -196,7 +196,7 @@ def test_a_fault_that_is_no_answer_is_said_and_the_line_goes_on() -> None:
         )
         assert "✗ Failed: there is nothing in it" in chat.text and "type a question" in chat.text
         ticket = await chat.ask("last sodium?")
-        await chat.report(ticket, said.Warned("the answer log is full; free some space"))
+        await chat.report(ticket, said.Said("the answer log is full; free some space", bad=True))
         assert "the answer log is full" in chat.text
 
     chat(script)
@@ -266,8 +266,8 @@ def test_export_asks_for_a_name_and_says_where_it_is() -> None:
         await chat.type("out.md")
         await chat.pilot.press("enter")
         [[path, *_]] = chat.controller.named("export")
-        await chat.report(0, said.Exported(path))
-        assert "Exported to out.md" in chat.text
+        await chat.report(0, said.Said(f"written to {path}"))
+        assert "written to out.md" in chat.text
 
     chat(script)
 

@@ -89,7 +89,7 @@ def test_clinical_text_is_never_markup_and_cannot_move_the_cursor() -> None:
     async def script(chat: Chat) -> None:
         await chat.answer(turn, evidence)
         await chat.report(0, said.PatientRead(7, replace(samples.PATIENT, sex=EVIL), "2100"))
-        await chat.report(0, said.Warned(EVIL))
+        await chat.report(0, said.Said(EVIL, bad=True))
         for key in ("f3", "f4", "f5", "f7"):
             await chat.pilot.press(key)
             await chat.pilot.pause(0.05)

@@ -121,7 +121,7 @@ def test_only_terminals_that_promise_graphics_are_asked(
 def test_a_terminal_with_graphics_gets_its_own_widget(monkeypatch: pytest.MonkeyPatch) -> None:
     from textual_image.widget import TGPImage
 
-    picture = samples.PICTURES[50018554]
+    picture = samples.IMAGES.images[0].picture
     assert isinstance(drawn(picture), HalfBlocks)
     monkeypatch.setattr(graphics, "_found", [TGPImage])
     widget = drawn(picture)

@@ -127,7 +127,7 @@ class PlainChat:
                 self._step = what
             case events.Past(questions):
                 self.lines.remember(questions)
-            case events.Warned(text):
+            case events.Said(text, bad=True):
                 diagnostics.warn(text)
             case events.Left():
                 self._left = True

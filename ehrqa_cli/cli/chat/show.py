@@ -41,14 +41,12 @@ def event_lines(event: events.Event) -> Iterator[str]:
         case events.Listed(words, found):
             nothing = "nothing was found" if words else "no conversation was kept yet"
             yield from listed_lines(found) if found else [nothing]
-        case events.Forgotten(chat_id):
-            yield f"conversation {chat_id} is deleted"
         case events.Resumed(turns):
             for turn in turns:
                 yield f"{turn.number}. {turn.typed}"
                 yield from turn_lines(turn)
-        case events.Exported(path):
-            yield f"written to {path}"
+        case events.Said(text, bad=False):
+            yield text
         case events.HelpWanted():
             yield from (f"{typed:<22}{told}" for typed, told in commands.explained())
             yield "Anything else is a question. A follow-up is completed: what about potassium?"

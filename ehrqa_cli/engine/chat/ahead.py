@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.errors import Cancelled
-from ehrqa_cli.engine.chat.events import Event, Opening, Warned
-from ehrqa_cli.engine.chat.worker import known
+from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
+from ehrqa_cli.engine.chat.events import Event, Opening, Said
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat.conversation import Conversation
@@ -46,7 +45,7 @@ class Ahead:
             pass  # it goes on when there is nothing else
         except Exception as fault:
             self._done = patient  # a question says it again; this need not
-            self._tell(Warned(str(known(fault))))
+            self._tell(Said(str(known(fault)), bad=True))
         finally:
             self._reading = None
             if told:
@@ -57,3 +56,11 @@ class Ahead:
         reading = self._reading
         if reading is not None:
             reading.cancel()
+
+
+def known(fault: BaseException) -> EhrqaError:
+    """The fault; one of ours as one line, for it must not end the conversation."""
+    if isinstance(fault, EhrqaError):
+        return fault
+    what = f"unexpected {type(fault).__name__}: {fault}"
+    return EhrqaError(what, "this is a fault of ehrqa; the chat goes on")

@@ -78,6 +78,10 @@ def _suggest(chat: Controller, rest: str) -> int:
     return chat.suggest(_number(rest or "1", "a suggestion's number"))
 
 
+def _run(chat: Controller, rest: str) -> int:
+    return chat.ask(rest, edited=True)
+
+
 def _export(chat: Controller, rest: str) -> int:
     if not rest:
         raise UsageError("no file was named", "write /export chat.md, chat.html or chat.json")
@@ -110,7 +114,7 @@ COMMANDS: dict[str, Command] = {
     "/note": Command("[N]", "the notes that answer N cites, whole, cited lines marked", _note),
     "/image": Command("[STUDY]", "what the image of a study shows", _image),
     "/suggest": Command("NUMBER", "ask a question that was offered", _suggest),
-    "/run": Command("NEURALSQL", "run a query of your own, guarded", lambda c, rest: c.run(rest)),
+    "/run": Command("NEURALSQL", "run a query of your own, guarded", _run),
     "/export": Command("FILE", "write the conversation to FILE.md, .html or .json", _export),
     "/history": Command("", "the conversations that were kept", lambda c, _: c.search()),
     "/search": Command("WORDS", "search in them", lambda c, rest: c.search(rest)),

@@ -5,7 +5,6 @@ and reports what comes of them. It knows nothing of screens and streams: those s
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
@@ -13,7 +12,6 @@ from typing import Any, Concatenate, ParamSpec
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.engine.chat import events
 from ehrqa_cli.engine.chat.about import about
-from ehrqa_cli.engine.chat.ahead import Ahead
 from ehrqa_cli.engine.chat.complete import Completer
 from ehrqa_cli.engine.chat.conversation import Conversation
 from ehrqa_cli.engine.chat.history import ChatHistory, history_of
@@ -85,10 +83,8 @@ class Controller(Worker):
         writes a conversation; ``log``: keep it."""
         self._session, self._export = session, export
         self._first_patient, self._log = patient, log
-        self._open_talk: Conversation | None = None
         self._history: ChatHistory | None = None
-        self._warm = self._gone = self._writing = False
-        self._ahead = Ahead(self._tell)
+        self._gone = self._writing = False
         super().__init__(report)
 
     # What can be wished for
@@ -118,13 +114,11 @@ class Controller(Worker):
         self._warm = True
         self._tell(events.Opened(about(session), complete))
 
-    def ask(self, text: str) -> int:
-        """Ask ``text``."""
-        return self._send(text, edited=False)
-
-    def run(self, neuralsql: str) -> int:
-        """Run a query of the user's own."""
-        return self._send(neuralsql, edited=True)
+    def ask(self, text: str, *, edited: bool = False) -> int:
+        """Ask ``text``; ``edited``: run it, a query of the user's own."""
+        ticket = next(self._tickets)
+        self._report(ticket, events.Sent(text, edited))
+        return self._post(lambda: self._answer(text, edited=edited), ticket)
 
     @_wish
     def suggest(self, number: int) -> None:
@@ -170,15 +164,15 @@ class Controller(Worker):
         self._tell(read)
 
     @_wish
-    def read_time(self) -> None:
-        """Say what now is taken to be."""
-        self._tell(events.Now(self._talk.as_of or self._talk.session.as_of))
-
-    @_wish
     def set_time(self, as_of: str | None) -> None:
         """Take now to be this; None: what the session says."""
         self._talk.as_of = as_of
-        self._tell(events.Now(self._talk.as_of or self._talk.session.as_of))
+        self._now()
+
+    @_wish
+    def read_time(self) -> None:
+        """Say what now is taken to be."""
+        self._now()
 
     @_wish
     def new(self) -> None:
@@ -207,7 +201,8 @@ class Controller(Worker):
             history.purge()
         else:
             history.forget(chat_id)
-        self._tell(events.Forgotten(chat_id))
+        which = "all conversations are" if chat_id is None else f"conversation {chat_id} is"
+        self._tell(events.Said(f"{which} deleted"))
         if talk.chat_id is not None and chat_id in (None, talk.chat_id):
             talk.new()
             self._resumed()
@@ -216,35 +211,8 @@ class Controller(Worker):
     def export(self, path: Path) -> None:
         """Write the conversation to a file, in the format of its name's ending."""
         talk = self._talk
-        self._tell(events.Exported(self._export(path, talk.turns, title=talk.title)))
-
-    # What the thread asks of a chat
-
-    def _ready(self) -> None:
-        if self._open_talk is not None:
-            self._open_talk.session.resume()
-
-    def _interrupt(self) -> None:
-        if self._open_talk is not None:
-            self._open_talk.cancel()
-
-    def _idle(self) -> None:
-        if self._open_talk is not None and self._warm:
-            self._ahead.read(self._open_talk, lambda: self._busy)
-
-    def _hurry(self) -> None:
-        self._ahead.stop()
-
-    def _shut(self) -> None:
-        if self._open_talk is None:
-            return
-        session, graphs = self._open_talk.session, None
-        with suppress(EhrqaError):
-            graphs = session.graphs  # later it would open the database again
-        for part in (session, graphs):
-            close = getattr(part, "close", None)
-            if close is not None:
-                close()
+        path = self._export(path, talk.turns, title=talk.title)
+        self._tell(events.Said(f"written to {path}"))
 
     # Parts of the wishes
 
@@ -253,11 +221,6 @@ class Controller(Worker):
         if self._open_talk is None:
             raise UsageError("nothing is open", "see what was said above")
         return self._open_talk
-
-    def _send(self, text: str, *, edited: bool) -> int:
-        ticket = next(self._tickets)
-        self._report(ticket, events.Sent(text, edited))
-        return self._post(lambda: self._answer(text, edited=edited), ticket)
 
     def _answer(self, text: str, *, edited: bool) -> None:
         talk = self._talk
@@ -270,7 +233,7 @@ class Controller(Worker):
     def _hear(self, name: str, what: Any) -> None:
         """What the engine tells of a question, as events."""
         if name == "warning":
-            self._tell(events.Warned(str(what)))
+            self._tell(events.Said(str(what), bad=True))
         elif name == "asked":
             self._tell(events.Asked(what))
         elif name == "token":
@@ -284,7 +247,7 @@ class Controller(Worker):
         gone = session.db is not None and not session.only_notes and not session.db.exists()
         if gone and not self._gone:
             what = f"{session.db} is gone: answers come from the file as it was opened"
-            self._tell(events.Warned(what))
+            self._tell(events.Said(what, bad=True))
         self._gone = gone
 
     def _past(self) -> tuple[str, ...]:
@@ -316,6 +279,9 @@ class Controller(Worker):
         if found is None:
             raise UsageError(f"nobody here has the id {number}", "check it, or /patient none")
         return events.PatientRead(number, found, now, chosen=chosen)
+
+    def _now(self) -> None:
+        self._tell(events.Now(self._talk.as_of or self._talk.session.as_of))
 
     def _resumed(self) -> None:
         self._tell(events.Resumed(tuple(self._talk.turns), self._talk.patient_id))

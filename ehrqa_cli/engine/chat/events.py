@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.engine.chat.about import About
@@ -124,13 +123,6 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Forgotten:
-    """A conversation was deleted; None: all of them."""
-
-    chat_id: int | None
-
-
-@dataclass(frozen=True)
 class Resumed:
     """Another conversation goes on: its turns, none for a new one, and its patient."""
 
@@ -139,17 +131,11 @@ class Resumed:
 
 
 @dataclass(frozen=True)
-class Exported:
-    """The conversation is in this file."""
-
-    path: Path
-
-
-@dataclass(frozen=True)
-class Warned:
-    """Something went wrong that ends nothing."""
+class Said:
+    """Something to tell the user; ``bad`` when it went wrong, which ends nothing."""
 
     text: str
+    bad: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,5 +150,5 @@ class Left:
 
 Event = (
     Opening | Past | Opened | Sent | Asked | Doing | Wrote | Answered | Done | EvidenceRead
-    | PatientRead | Now | Listed | Forgotten | Resumed | Exported | Warned | HelpWanted | Left
+    | PatientRead | Now | Listed | Resumed | Said | HelpWanted | Left
 )  # fmt: skip

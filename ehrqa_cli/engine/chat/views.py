@@ -56,6 +56,7 @@ class ImageView:
     problem: str = ""
     view: str | None = None
     sex: str | None = None
+    picture: Any = None  # what a screen has made of the file
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One thread that sees to wishes in turn, each under a ticket, and can end them.
+"""The thread of a chat: it sees to wishes in turn, each under a ticket, and can end them.
 
 Python hears a signal in the main thread only, and not while that waits in a model or a database.
 """
@@ -9,18 +9,26 @@ import itertools
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
+from ehrqa_cli.engine.chat.ahead import Ahead, known
 from ehrqa_cli.engine.chat.events import Done, Event
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.chat.conversation import Conversation
+    from ehrqa_cli.engine.session import Session
 
 Report = Callable[[int, Event], object]
 _AGAIN = 0.25  # seconds until what has not ended is told again
 
 
 class Worker:
-    """The thread, a daemon: leaving must not wait for a model that is still being loaded.
+    """``report`` gets events under the ticket of their wish, in the chat's thread.
 
-    ``report`` gets events under the ticket of their wish, in this thread.
+    That is a daemon: leaving must not wait for a model that is still being loaded. While there is
+    no wish and all is warm, it reads the notes of the patient ahead.
     """
 
     def __init__(self, report: Report) -> None:
@@ -30,7 +38,9 @@ class Worker:
         self._lock = threading.RLock()  # a signal may come while this thread holds it
         self._running = 0
         self._dropped: set[int] = set()
-        self._closing = False
+        self._closing = self._warm = False
+        self._open_talk: Conversation | None = None
+        self._ahead = Ahead(self._tell)
         self._thread = threading.Thread(target=self._work, name="chat", daemon=True)
         self._thread.start()
 
@@ -50,7 +60,8 @@ class Worker:
             self._dropped.update(tickets)
             if self._running not in self._dropped:
                 return
-            self._interrupt()
+            if self._open_talk is not None:
+                self._open_talk.cancel()
         again = threading.Timer(_AGAIN, self.cancel)
         again.daemon = True
         again.start()
@@ -61,52 +72,31 @@ class Worker:
         self._closing = True
         self.cancel(self._running)
         self._jobs.put(None)
-        self._hurry()
+        self._ahead.stop()
         self._thread.join(seconds)
         return not self._thread.is_alive()
-
-    # What a chat has to add; `_interrupt` and `_hurry` are called from any thread
-
-    def _ready(self) -> None:
-        """Forget what was meant to end the wish before: it may have come after its end."""
-
-    def _interrupt(self) -> None:
-        """End the wish that runs."""
-
-    def _idle(self) -> None:
-        """Do something while there is no wish. May raise Cancelled after `_hurry`."""
-
-    def _hurry(self) -> None:
-        """End what `_idle` does: there is something else."""
-
-    def _shut(self) -> None:
-        """Close what is open."""
-
-    # For its wishes
 
     def _post(self, job: Callable[[], None], ticket: int | None = None) -> int:
         """Do ``job`` when all before it is done; returns its ticket."""
         ticket = ticket or next(self._tickets)
         self._jobs.put((ticket, job))
-        self._hurry()
+        self._ahead.stop()
         return ticket
 
     def _tell(self, event: Event) -> None:
         """Report under the ticket of what runs."""
         self._report(self._running, event)
 
-    @property
-    def _busy(self) -> bool:
-        return not self._jobs.empty()
-
     def _work(self) -> None:
         while True:
-            if not self._busy:
-                self._idle()
+            if self._jobs.empty() and self._open_talk is not None and self._warm:
+                self._ahead.read(self._open_talk, lambda: not self._jobs.empty())
             wish = self._jobs.get()
             if wish is None:
-                return self._shut()
+                break
             self._see_to(*wish)
+        if self._open_talk is not None:
+            close(self._open_talk.session)
 
     def _see_to(self, ticket: int, job: Callable[[], None]) -> None:
         error: EhrqaError | None = None
@@ -115,7 +105,9 @@ class Worker:
                 if self._closing or ticket in self._dropped:
                     raise Cancelled("cancelled", "")
                 self._running = ticket
-                self._ready()
+                if self._open_talk is not None:
+                    # What was meant to end the one before may have come after its end.
+                    self._open_talk.session.resume()
             job()
         except BaseException as fault:  # whatever it is: somebody waits for the end
             error = known(fault)
@@ -125,9 +117,12 @@ class Worker:
         self._report(ticket, Done(error))
 
 
-def known(fault: BaseException) -> EhrqaError:
-    """The fault; one of ours as one line, for it must not end the conversation."""
-    if isinstance(fault, EhrqaError):
-        return fault
-    what = f"unexpected {type(fault).__name__}: {fault}"
-    return EhrqaError(what, "this is a fault of ehrqa; the chat goes on")
+def close(session: Session) -> None:
+    """Close a session and its reader of images."""
+    graphs = None
+    with suppress(EhrqaError):
+        graphs = session.graphs  # later it would open the database again
+    for part in (session, graphs):
+        end = getattr(part, "close", None)
+        if end is not None:
+            end()

@@ -111,7 +111,7 @@ def test_a_question_sent_before_the_database_is_open_is_answered(
 def test_what_is_ended_has_ended_soon(chat: Controller, ears: Ears, how: str) -> None:
     assert ears.until(said.Opened).about.model == "rote"
     if how == "a query runs":
-        ticket = chat.run(SLOW)
+        ticket = chat.ask(SLOW, edited=True)
         time.sleep(0.3)
     else:
         ticket = chat.ask("how many patients are there, slowly?")
@@ -160,7 +160,7 @@ def test_an_end_that_was_not_heard_is_told_again(
 
 
 def test_a_refused_query_and_an_empty_question_are_told(chat: Controller, ears: Ears) -> None:
-    chat.run("DELETE FROM patients")
+    chat.ask("DELETE FROM patients", edited=True)
     assert ears.until(said.Answered).turn.answer.status is Status.FAILED
     *_, done = ears.of(chat.ask("   "))
     assert isinstance(done, said.Done) and done.error is not None and done.error.hint
@@ -170,7 +170,7 @@ def test_a_database_that_is_gone_is_said_once(chat: Controller, ears: Ears, ehr:
     ears.until(said.Opened)
     ehr.unlink()
     kinds = [[type(event) for event in ears.of(chat.ask(MANY))] for _ in range(2)]
-    assert [heard.count(said.Warned) for heard in kinds] == [1, 0]
+    assert [heard.count(said.Said) for heard in kinds] == [1, 0]
     assert [heard.count(said.Answered) for heard in kinds] == [1, 1]
 
 
@@ -185,7 +185,7 @@ def test_a_full_log_is_a_warning_and_not_the_end(
 
     monkeypatch.setattr(ChatHistory, "add", full)
     heard = ears.of(chat.ask(MANY))
-    assert any("disk full" in event.text for event in heard if isinstance(event, said.Warned))
+    assert any("disk full" in event.text for event in heard if isinstance(event, said.Said))
     assert any(isinstance(event, said.Answered) for event in heard)
 
 
@@ -208,8 +208,10 @@ def test_evidence_export_and_history(chat: Controller, ears: Ears, tmp_path: Pat
     assert ears.until(said.EvidenceRead).turn is turn
     chat.look("query", 1)
     assert ears.until(said.EvidenceRead).part == "query"
-    chat.export(tmp_path / "out.md")
-    assert ears.until(said.Exported).path.read_text() == MANY
+    assert said.Said(f"written to {tmp_path / 'out.md'}") in ears.of(
+        chat.export(tmp_path / "out.md")
+    )
+    assert (tmp_path / "out.md").read_text() == MANY
     assert "there already" in str(ended(ears.of(chat.export(tmp_path / "out.md"))))
     chat.new()
     assert ears.until(said.Resumed).turns == ()
@@ -218,7 +220,9 @@ def test_evidence_export_and_history(chat: Controller, ears: Ears, tmp_path: Pat
     chat.resume(chat_id)
     assert ears.until(said.Resumed).turns[0].typed == MANY
     heard = ears.of(chat.forget(chat_id))
-    assert said.Forgotten(chat_id) in heard and said.Resumed((), None) in heard
+    assert (
+        said.Said(f"conversation {chat_id} is deleted") in heard and said.Resumed((), None) in heard
+    )
     chat.search()
     assert ears.until(said.Listed).found == ()
 
@@ -330,7 +334,7 @@ def test_with_only_notes_the_patient_is_known_and_everything_gets_ready(
     assert isinstance(opened, said.Opened) and opened.about.reader == "embedded"
     assert "nobody here has the id 999" in str(ended(ears.of(chat.set_patient(999))))
     *events, answered, _ = ears.of(chat.ask("which dose of Colace does she take?"))
-    assert not any(isinstance(event, said.Warned) for event in events)  # no database is gone
+    assert not any(isinstance(event, said.Said) for event in events)  # no database is gone
     assert isinstance(answered, said.Answered)
     assert answered.turn.answer.evidence[0]["note_id"] == "n1"
     assert chat.close()
