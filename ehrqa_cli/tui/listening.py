@@ -52,13 +52,12 @@ class Listening(ChatScreen):
     def _told(self, event: said.Event) -> None:
         """What is only to be said, or to be remembered."""
         match event:
-            case said.Opening(what):
+            case said.Doing(what):
                 self._opening = what
             case said.Past(questions):
                 self.line.remember_before(questions)
             case said.Opened(about, complete):
                 self.top.known, self.line.complete = about, complete
-                self.top.draw()
             case said.Said(text, bad):
                 self.tell(text, bad=bad)
             case said.Now(as_of):
@@ -81,7 +80,6 @@ class Listening(ChatScreen):
         self.choose(view)
         if turn.patient_id is not None and turn.patient_id != self.top.patient:
             self.top.patient = turn.patient_id
-            self.top.draw()
             self.controller.read_patient()
 
     def _done(self, ticket: int, error: EhrqaError | None) -> None:
@@ -118,7 +116,6 @@ class Listening(ChatScreen):
 
     def _patient_read(self, read: said.PatientRead, *, wished: bool) -> None:
         self.top.patient = read.patient_id
-        self.top.draw()
         self.evidence.patient(read)
         if wished:
             self.show_tab("patient")
@@ -126,7 +123,6 @@ class Listening(ChatScreen):
     def _now(self, as_of: str) -> None:
         if self.top.known is not None:
             self.top.known = replace(self.top.known, as_of=as_of)
-            self.top.draw()
         self.tell(f"now is taken to be {as_of}")
         self.controller.read_patient()
 
@@ -162,5 +158,4 @@ class Listening(ChatScreen):
         answered = self.transcript.answered()
         self.choose(answered[-1] if answered else None)
         self.top.patient = patient_id
-        self.top.draw()
         self.controller.read_patient()

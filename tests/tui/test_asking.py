@@ -21,7 +21,7 @@ class Unopened(FakeController):
     """A controller whose database takes its time."""
 
     def warm(self) -> int:
-        self.report(0, said.Opening("loading the models"))
+        self.report(0, said.Doing("loading the models"))
         return 0
 
 
@@ -315,7 +315,7 @@ def test_what_is_typed_before_a_dialog_has_its_line_is_not_lost() -> None:
     [
         ("/patient 501", ("set_patient", 501)),
         ("/PATIENT none", ("set_patient", None)),
-        ("/asof 2100-01-01", ("set_time", "2100-01-01")),
+        ("/asof 2100-01-01", ("now", "2100-01-01")),
         ("/evidence", ("look", "rows", None)),
         ("/sql 2", ("look", "query", 2)),
         ("/image 50018554", ("look_at_study", 50018554)),

@@ -117,13 +117,13 @@ class PlainChat:
         except queue.Empty:
             return None
         # Of the others one was cancelled, and of what cannot be made ready a question tells.
-        wanted = heard in (0, ticket) or isinstance(event, events.Opening)
+        wanted = heard in (0, ticket) or isinstance(event, events.Doing)
         return event if wanted else None
 
     def show(self, event: events.Event) -> None:
         """Write what an event says, if it says anything here."""
         match event:
-            case events.Opening(what) | events.Doing(what):
+            case events.Doing(what):
                 self._step = what
             case events.Past(questions):
                 self.lines.remember(questions)

@@ -60,10 +60,6 @@ def _patient(chat: Controller, rest: str) -> int:
     return chat.set_patient(None if rest.lower() == "none" else _number(rest, "a patient's id"))
 
 
-def _asof(chat: Controller, rest: str) -> int:
-    return chat.set_time(None if rest.lower() == "none" else rest) if rest else chat.read_time()
-
-
 def _look(part: str) -> Callable[[Controller, str], int]:
     return lambda chat, rest: chat.look(
         part, _number(rest, "a question's number") if rest else None
@@ -108,7 +104,7 @@ _SHORT = {"/exit": "/quit", "/q": "/quit"}
 # In the order of /help.
 COMMANDS: dict[str, Command] = {
     "/patient": Command("[ID|none]", "show the patient, or say whom questions are about", _patient),
-    "/asof": Command("[TIME|none]", "what now is taken to be", _asof),
+    "/asof": Command("[TIME|none]", "what now is taken to be", lambda c, rest: c.now(rest)),
     "/evidence": Command("[N]", "the rows, notes and findings that answer N rests on", _rows),
     "/sql": Command("[N]", "how question N was read, and its queries", _query),
     "/note": Command("[N]", "the notes that answer N cites, whole, cited lines marked", _note),

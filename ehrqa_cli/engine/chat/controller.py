@@ -93,7 +93,7 @@ class Controller(Worker):
     def open(self) -> None:
         """Open the database, or the notes where there is none. It ends with an error if nothing
         can be asked."""
-        self._tell(events.Opening("opening the database"))
+        self._tell(events.Doing("opening the database"))
         session = self._session()
         if not session.only_notes:
             _ = session.database
@@ -107,9 +107,9 @@ class Controller(Worker):
     def warm(self) -> None:
         """Get ready what a question needs, before there is one."""
         session = self._talk.session
-        self._tell(events.Opening("reading the names in the database"))
+        self._tell(events.Doing("reading the names in the database"))
         complete = Completer.of(session).complete
-        self._tell(events.Opening("loading the models"))
+        self._tell(events.Doing("loading the models"))
         session.warm()
         self._warm = True
         self._tell(events.Opened(about(session), complete))
@@ -164,15 +164,12 @@ class Controller(Worker):
         self._tell(read)
 
     @_wish
-    def set_time(self, as_of: str | None) -> None:
-        """Take now to be this; None: what the session says."""
-        self._talk.as_of = as_of
-        self._now()
-
-    @_wish
-    def read_time(self) -> None:
-        """Say what now is taken to be."""
-        self._now()
+    def now(self, as_of: str = "") -> None:
+        """Say what now is taken to be, after taking it to be ``as_of``; "none": as the session."""
+        talk = self._talk
+        if as_of:
+            talk.as_of = None if as_of.lower() == "none" else as_of
+        self._tell(events.Now(talk.as_of or talk.session.as_of))
 
     @_wish
     def new(self) -> None:
@@ -279,9 +276,6 @@ class Controller(Worker):
         if found is None:
             raise UsageError(f"nobody here has the id {number}", "check it, or /patient none")
         return events.PatientRead(number, found, now, chosen=chosen)
-
-    def _now(self) -> None:
-        self._tell(events.Now(self._talk.as_of or self._talk.session.as_of))
 
     def _resumed(self) -> None:
         self._tell(events.Resumed(tuple(self._talk.turns), self._talk.patient_id))

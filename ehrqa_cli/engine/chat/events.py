@@ -18,13 +18,6 @@ from ehrqa_cli.engine.chat.views import Evidence
 
 
 @dataclass(frozen=True)
-class Opening:
-    """What is being made ready, in words; "" when nothing is any more."""
-
-    what: str
-
-
-@dataclass(frozen=True)
 class Past:
     """Questions of earlier conversations, oldest first."""
 
@@ -56,7 +49,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Doing:
-    """The step that a question has come to, in words."""
+    """The step that a question has come to, or what is made ready for one; "" for nothing more."""
 
     what: str
 
@@ -149,6 +142,6 @@ class Left:
 
 
 Event = (
-    Opening | Past | Opened | Sent | Asked | Doing | Wrote | Answered | Done | EvidenceRead
+    Past | Opened | Sent | Asked | Doing | Wrote | Answered | Done | EvidenceRead
     | PatientRead | Now | Listed | Resumed | Said | HelpWanted | Left
 )  # fmt: skip

@@ -13,12 +13,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
-from ehrqa_cli.engine.chat.ahead import Ahead, known
-from ehrqa_cli.engine.chat.events import Done, Event
+from ehrqa_cli.engine.chat.events import Doing, Done, Event, Said
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat.conversation import Conversation
     from ehrqa_cli.engine.session import Session
+    from ehrqa_cli.notes.desk import NoteDesk
 
 Report = Callable[[int, Event], object]
 _AGAIN = 0.25  # seconds until what has not ended is told again
@@ -40,7 +40,8 @@ class Worker:
         self._dropped: set[int] = set()
         self._closing = self._warm = False
         self._open_talk: Conversation | None = None
-        self._ahead = Ahead(self._tell)
+        self._reading: NoteDesk | None = None
+        self._read: int | None = None  # the patient whose notes were read ahead
         self._thread = threading.Thread(target=self._work, name="chat", daemon=True)
         self._thread.start()
 
@@ -72,7 +73,7 @@ class Worker:
         self._closing = True
         self.cancel(self._running)
         self._jobs.put(None)
-        self._ahead.stop()
+        self._hurry()
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -80,7 +81,7 @@ class Worker:
         """Do ``job`` when all before it is done; returns its ticket."""
         ticket = ticket or next(self._tickets)
         self._jobs.put((ticket, job))
-        self._ahead.stop()
+        self._hurry()
         return ticket
 
     def _tell(self, event: Event) -> None:
@@ -89,8 +90,8 @@ class Worker:
 
     def _work(self) -> None:
         while True:
-            if self._jobs.empty() and self._open_talk is not None and self._warm:
-                self._ahead.read(self._open_talk, lambda: not self._jobs.empty())
+            if self._jobs.empty():
+                self._read_ahead()
             wish = self._jobs.get()
             if wish is None:
                 break
@@ -115,6 +116,46 @@ class Worker:
             self._running = 0
             self._dropped.discard(ticket)
         self._report(ticket, Done(error))
+
+    def _read_ahead(self) -> None:
+        """While nobody asks, let a reader that reads whole records read that of the patient; what
+        was read before there is a wish is kept by the reader."""
+        patient = self._open_talk.patient_id if self._open_talk and self._warm else None
+        if self._open_talk is None or patient in (None, self._read):
+            return
+
+        def on_read(read: int, of: int) -> None:
+            done = 100 * read // max(1, of)
+            self._tell(Doing(f"reading the notes of patient {patient}, {done}%"))
+            if not self._jobs.empty():
+                self._hurry()
+
+        try:
+            self._reading = self._open_talk.session.notes
+            if self._reading is not None:
+                self._reading.read_ahead(patient, on_read)
+            self._read = patient
+        except Cancelled:
+            pass  # it goes on when there is no wish
+        except Exception as fault:
+            self._read = patient  # a question says it again; this need not
+            self._tell(Said(str(known(fault)), bad=True))
+        self._reading = None
+        self._tell(Doing(""))
+
+    def _hurry(self) -> None:
+        """End reading ahead, from any thread."""
+        reading = self._reading
+        if reading is not None:
+            reading.cancel()
+
+
+def known(fault: BaseException) -> EhrqaError:
+    """The fault; one of ours as one line, for it must not end the conversation."""
+    if isinstance(fault, EhrqaError):
+        return fault
+    what = f"unexpected {type(fault).__name__}: {fault}"
+    return EhrqaError(what, "this is a fault of ehrqa; the chat goes on")
 
 
 def close(session: Session) -> None:

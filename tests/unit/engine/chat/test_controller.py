@@ -194,7 +194,7 @@ def test_the_patient_and_the_time(chat: Controller, ears: Ears) -> None:
     read = ears.until(said.PatientRead)
     assert read.summary.sex == "f" and read.summary.admissions[0].hadm_id == 1001
     assert "999" in str(ended(ears.of(chat.set_patient(999))))
-    chat.set_time("2099-06-01")
+    chat.now("2099-06-01")
     assert ears.until(said.Now).as_of == "2099-06-01 23:59:00"
     chat.read_patient()  # still the one before
     read = ears.until(said.PatientRead)
@@ -302,7 +302,7 @@ def test_notes_are_read_ahead_until_there_is_something_to_do(ehr: Path, ears: Ea
     chat.open()
     chat.warm()
     assert notes.begun.wait(20)
-    while "reading the notes of patient 101, 12%" not in ears.until(said.Opening).what:
+    while "reading the notes of patient 101, 12%" not in ears.until(said.Doing).what:
         pass
     begun = time.perf_counter()
     chat.search()
