@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ehrqa_cli.contracts.errors import Cancelled
 from ehrqa_cli.contracts.plugins import Text2Sql
@@ -42,14 +41,6 @@ class Rote(Text2Sql):
         return {"model": "rote", "sha256": "0" * 64}
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the worker needs of the command's options."""
-
-    db: Path
-    patient: int | None = None
-    log: bool = True
-
-    def session(self) -> Session:
-        """Over the real database, with no opinion but the model's."""
-        return Session(self.db, model=Rote(), second=None, reason_model=None)
+def rote_session(db: Path, **parts: Any) -> Session:
+    """Over the real database, with no opinion but the model's."""
+    return Session(db, model=Rote(), second=None, reason_model=None, **parts)

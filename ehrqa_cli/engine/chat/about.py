@@ -1,15 +1,12 @@
-"""What the header says: the database, when "now" is, the models and what they see."""
+"""What a chat stands on: the database, when "now" is, the models and what they see."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.images import Coverage
 from ehrqa_cli.ehr.backend.servers import called
-
-if TYPE_CHECKING:
-    from ehrqa_cli.engine import Session
+from ehrqa_cli.engine.session import Session
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,3 @@ def seen(coverage: Coverage) -> str:
     parts += [name for name in ("view", "sex") if getattr(coverage, name)]
     parts += [f"{name} width" for name in ("heart", "mediastinum") if getattr(coverage, name)]
     return ", ".join(parts)
-
-
-def told(known: About) -> str:
-    """All of it, line by line."""
-    images = f"{known.images}; it sees {known.coverage}" if known.images else "none"
-    return (
-        f"database: {known.database}\nnow is taken to be: {known.as_of or 'nothing'}\n"
-        f"text-to-SQL model: {known.model or 'none'}\nreader of notes: {known.reader or 'none'}\n"
-        f"reader of X-rays: {images}"
-    )
