@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.types import Limits, Question, Row, Status
+from ehrqa_cli.contracts.types import Question, Row, Status
 from ehrqa_cli.engine import Session, ask
+from ehrqa_cli.evaluate.answering import executor
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.rows import plain_rows
 from ehrqa_cli.evaluate.thresholds import Known
 
-SCORING = Limits(seconds=60.0, rows=100_000, length=20_000_000)
-_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _ID = re.compile(r"(?<![\w.,/:-])\d{4,}(?![\w%]|[./:-]\d)")
 _YEAR = re.compile(r"(?:19|20|21)\d\d")
 
@@ -93,31 +92,12 @@ def gold_rows(item: GoldQuestion, session: Session) -> frozenset[tuple[Any, ...]
     if item.sql is None:
         return None
     try:
-        result, _ = neuralsql.run(item.sql, session.database, as_of=session.as_of, limits=SCORING)
+        return plain_rows(executor(session)(item.sql))
     except DatabaseError as error:
         raise EvaluationError(
             f"the gold SQL of “{item.question[:60]}” does not run: {error.message}",
             "mend it; it must be one SELECT over this database",
         ) from None
-    return plain_rows(result.rows)
-
-
-def plain_rows(rows: Iterable[Sequence[Any]]) -> frozenset[tuple[Any, ...]]:
-    """Rows as they are compared, however a file wrote the cells: text of a number is the number,
-    yes is 1, case does not count."""
-    return frozenset(tuple(_plain(cell) for cell in row) for row in rows)
-
-
-def _plain(cell: Any) -> Any:
-    if isinstance(cell, str):
-        text = " ".join(cell.lower().split())
-        if text in _WORDS:
-            return _WORDS[text]
-        try:
-            return round(float(text), 3) + 0.0
-        except ValueError:
-            return text
-    return round(float(cell), 3) + 0.0 if isinstance(cell, int | float) else cell
 
 
 def swap_ids(question: str, ids: Sequence[int], rng: random.Random) -> str:

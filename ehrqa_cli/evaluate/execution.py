@@ -22,8 +22,8 @@ from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.load import Item
-from ehrqa_cli.evaluate.metrics import comparable
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.rows import comparable
 
 # Gold queries are trusted and some give many rows; all are read before the first 100 are taken.
 SCORING = Limits(seconds=120.0, rows=1_000_000, length=50_000_000)

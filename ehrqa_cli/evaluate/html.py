@@ -17,7 +17,6 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
 from ehrqa_cli.evaluate.saved import (
     DECLINED,
@@ -31,6 +30,7 @@ from ehrqa_cli.evaluate.saved import (
     states,
 )
 from ehrqa_cli.evaluate.spider.hardness import LEVELS
+from ehrqa_cli.evaluate.tables import StudyTable
 
 PAGE = "report.html"
 LISTED = 500  # questions that were not answered rightly

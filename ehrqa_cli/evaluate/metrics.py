@@ -5,28 +5,16 @@ A prediction is an answer or None (declined). Gold is an answer or None (unanswe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.types import Row, Scalar
 from ehrqa_cli.evaluate.calibration import bootstrap
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.calibration import Floats
 
-FIRST_ROWS = 100
 PENALTIES = (0, 5, 10)
-
-
-def comparable(rows: Iterable[Row]) -> str:
-    """Rows as the official scorer compares them: floats rounded to 3 decimals, every cell as
-    text, rows sorted, the first 100 of them; printed, which is how answer.json stores them."""
-    return str(sorted([_cell(cell) for cell in row] for row in rows)[:FIRST_ROWS])
-
-
-def _cell(cell: Scalar) -> str:
-    return str(round(cell, 3)) if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True)

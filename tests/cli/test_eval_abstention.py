@@ -11,7 +11,7 @@ from ehrqa_cli.evaluate.abstention.report import AbstentionReport
 from ehrqa_cli.evaluate.abstention.split import SplitSettings
 from ehrqa_cli.evaluate.abstention.study import Plan
 from ehrqa_cli.evaluate.abstention.study_pass import Regime, Runner
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
+from ehrqa_cli.evaluate.tables import StudyTable
 
 TABLE = StudyTable(
     "2", "t", ("Method", "valid P_exe"), (("block", (("Beam *", 99.04),)),), ("a note",)

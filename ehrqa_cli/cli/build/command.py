@@ -85,7 +85,7 @@ def questions(**flags: Any) -> int:
     """
     from ehrqa_cli import config
     from ehrqa_cli.cli.build.bias import AUTO, bias, split_settings
-    from ehrqa_cli.evaluate.metrics import comparable
+    from ehrqa_cli.evaluate.rows import comparable
     from ehrqa_cli.sets.own.build import QuestionsOrder, build_questions
 
     if flags["debias"] != AUTO:

@@ -14,9 +14,10 @@ from ehrqa_cli.evaluate.abstention.kept import write_study
 from ehrqa_cli.evaluate.abstention.ngrams import Patterns
 from ehrqa_cli.evaluate.abstention.study import Plan, Study, model_table
 from ehrqa_cli.evaluate.abstention.study_pass import Regime, Runner
-from ehrqa_cli.evaluate.abstention.tables import StudyTable, pattern_table
+from ehrqa_cli.evaluate.abstention.tables import pattern_table
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
+from ehrqa_cli.evaluate.tables import StudyTable
 
 
 @dataclass(frozen=True)

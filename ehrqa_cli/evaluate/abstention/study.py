@@ -43,10 +43,11 @@ from ehrqa_cli.evaluate.abstention.split import (
     at_random,
     debiased,
 )
-from ehrqa_cli.evaluate.abstention.tables import COLUMNS, Row, StudyTable, notes, row
+from ehrqa_cli.evaluate.abstention.tables import COLUMNS, notes, row
 from ehrqa_cli.evaluate.calibration import Curve, auroc, risk_coverage
 from ehrqa_cli.evaluate.load import Item
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 # As in the paper to 9; then ours.
 TABLES = ("1", "2", "3", "4", "5", "6", "7", "8", "10", "11", "12")

@@ -10,7 +10,6 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.judging import Judge
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.ehrnoteqa.baselines import answers_of
 from ehrqa_cli.evaluate.ehrnoteqa.load import NoteQuestion, NoteSet, count_by_level, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import FORMATS, MULTI_CHOICE, record_of
@@ -31,6 +30,7 @@ from ehrqa_cli.evaluate.judge import TIMES
 from ehrqa_cli.evaluate.note_answers import GivenAnswer, NoteSystem, read_answers
 from ehrqa_cli.evaluate.note_desk import DeskSystem
 from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.tables import StudyTable
 
 __all__ = ["FORMATS", "NoteRun"]
 

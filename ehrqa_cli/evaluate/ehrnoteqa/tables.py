@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, Plain, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_cli.notes.lengths import BANDS, band_of
 
 Grade = Callable[[Plain], float]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ehrqa_cli.evaluate.asked import plain_rows
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet
 from ehrqa_cli.evaluate.given import Given
 from ehrqa_cli.evaluate.priors import prior_named
+from ehrqa_cli.evaluate.rows import plain_rows
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 
 _WORDS = {"always-yes": "yes", "always-no": "no"}

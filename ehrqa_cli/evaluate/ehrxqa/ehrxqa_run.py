@@ -13,7 +13,7 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import Answer, Question, Row, Status
 from ehrqa_cli.engine import Session
-from ehrqa_cli.evaluate.asked import SCORING
+from ehrqa_cli.evaluate.answering import SCORING, reader_header, session_header
 from ehrqa_cli.evaluate.ehrxqa.baselines import answers_of
 from ehrqa_cli.evaluate.ehrxqa.canonical import NOTHING, Program, same_program
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet, load_xqa
@@ -22,14 +22,14 @@ from ehrqa_cli.evaluate.ehrxqa.score import (
     baseline_table,
     main_table,
     reason_table,
-    same_answer,
     score,
 )
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.given import Given, read_given
-from ehrqa_cli.evaluate.image_report import ImageReport, reader_header, session_header
+from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
+from ehrqa_cli.evaluate.rows import same_answer
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import OURS
 

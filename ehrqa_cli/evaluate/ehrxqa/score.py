@@ -15,14 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ehrqa_cli.contracts.types import Row as Cells
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
-from ehrqa_cli.evaluate.asked import plain_rows
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
+from ehrqa_cli.evaluate.rows import plain_rows
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
-TOLERANCE = 0.01
 # The rows of the paper's tables C9, E16 and E17.
 GROUPS = (
     ("image", "single", "1-image"),
@@ -65,22 +63,6 @@ class XqaScores:
     wrong: int
     declined: int
     failed: int
-
-
-def same_answer(rows: Sequence[Cells], gold: Sequence[Cells]) -> bool:
-    """The same rows in any order: numbers to 3 decimals, text without case, yes as 1.
-
-    A gold number with a fraction (a duration) may be off by TOLERANCE.
-    """
-    given, wanted = plain_rows(rows), plain_rows(gold)
-    if given == wanted:
-        return True
-    single = all(len(row) == 1 and isinstance(row[0], float) for row in (*given, *wanted))
-    fractions = any(isinstance(row[0], float) for row in gold if len(row) == 1)
-    if not single or not fractions or len(given) != len(wanted):
-        return False
-    pairs = zip(sorted(given), sorted(wanted), strict=True)
-    return all(abs(a[0] - b[0]) <= TOLERANCE for a, b in pairs)
 
 
 def score(found: Sequence[Scored], seed: int = 0) -> XqaScores:

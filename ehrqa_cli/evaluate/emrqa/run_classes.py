@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.emrqa.classes import SYSTEMS, ClassItem, ClassSplit, split
 from ehrqa_cli.evaluate.emrqa.i2b2 import read_i2b2
@@ -17,6 +16,7 @@ from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_CLASSES, GOLD
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.emrqa.evidence import Finder, Piece, bm25, by_vectors, score
 from ehrqa_cli.evaluate.emrqa.load import EmrQuestion, EmrSet, load_emrqa
 from ehrqa_cli.evaluate.files import code_hash, hash_file
@@ -19,6 +18,7 @@ from ehrqa_cli.evaluate.note_answers import NoteSystem, check_all, parse_predict
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import Share, share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.emrqa.emrqa_run import EmrRun

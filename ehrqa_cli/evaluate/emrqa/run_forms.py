@@ -7,7 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import ModelError, UsageError
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.emrqa.matching import Embed, hm1, hm2
 from ehrqa_cli.evaluate.emrqa.pairs import (
@@ -24,6 +23,7 @@ from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, EMR_FORMS, GOLD
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.emrqa.emrqa_run import EmrRun

@@ -13,9 +13,10 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import NotAnswered, Relation
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Question, Row, Status
+from ehrqa_cli.evaluate.answering import reader_header
 from ehrqa_cli.evaluate.files import code_hash, hash_file
 from ehrqa_cli.evaluate.given import Given, read_given
-from ehrqa_cli.evaluate.image_report import ImageReport, reader_header
+from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.mimic_cxr_vqa.baselines import answers_of
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet, label, load_vqa

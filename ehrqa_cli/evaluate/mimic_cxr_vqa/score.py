@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.relations import PairAuroc, Relative
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 # The orders of the paper's tables B5 and B6.
 CONTENT = ("presence", "anatomy", "attribute", "abnormality", "size", "plane", "gender")

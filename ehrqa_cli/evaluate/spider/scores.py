@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
 from ehrqa_cli.evaluate.spider.hardness import LEVELS
 from ehrqa_cli.evaluate.spider.matching import COMPONENTS
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 COLUMNS = (*LEVELS, "all")
 MEASURES = ("accuracy", "recall", "f1")

@@ -20,9 +20,10 @@ from ehrqa_cli.evaluate.abstention.signals import Measured, Method, measure, par
 from ehrqa_cli.evaluate.abstention.split import SplitSettings
 from ehrqa_cli.evaluate.abstention.study import Plan, Study, model_table
 from ehrqa_cli.evaluate.abstention.study_pass import CHECKS_OFF, Regime, Runner, parse_models
-from ehrqa_cli.evaluate.abstention.tables import UNMET_NOTE, StudyTable, row
+from ehrqa_cli.evaluate.abstention.tables import UNMET_NOTE, row
 from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.tables import StudyTable
 
 GOLD = "SELECT valuenum FROM labevents WHERE subject_id = 7"
 PLAN = Plan(split=SplitSettings(4, 4, 1), ablation=(SplitSettings(3, 3, 2),))

@@ -15,8 +15,8 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate import ehrsql, load
 from ehrqa_cli.evaluate.journal import Journal
-from ehrqa_cli.evaluate.metrics import comparable
 from ehrqa_cli.evaluate.records import Record, read_records, split_record
+from ehrqa_cli.evaluate.rows import comparable
 
 GOLD = "SELECT valuenum FROM labevents WHERE subject_id = 7"
 ITEM = load.Item("a", "sodium of 7?", GOLD)

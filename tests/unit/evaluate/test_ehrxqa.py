@@ -19,9 +19,9 @@ from ehrqa_cli.evaluate.ehrxqa.score import (
     baseline_table,
     declined_of_unanswerable,
     main_table,
-    same_answer,
     score,
 )
+from ehrqa_cli.evaluate.rows import same_answer
 from ehrqa_cli.logical_form import parse, print_form
 
 TEMPLATE = (
