@@ -97,9 +97,9 @@ def ehrsql(**flags: Any) -> int:
 def _draw(out: Path, header: dict[str, Any]) -> None:
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate import plots
-    from ehrqa_cli.evaluate.abstention import signals
     from ehrqa_cli.evaluate.ehrsql import RECORDS
     from ehrqa_cli.evaluate.records import read_records
+    from ehrqa_cli.evaluate.variants import in_force
 
     if not plots.available():
         diagnostics.note(f"no plots: {plots.HOW_TO_GET_IT}")
@@ -107,6 +107,6 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
     title = f"{header['dataset']} {header['version']} ({header['dataset_sha256'][:12]})"
     records = read_records(out / RECORDS)
     stored = shipped_thresholds()
-    in_force = signals.in_force(stored, records) if stored else None
-    for path in plots.draw_run(records, out, title, in_force):
+    obeyed = in_force(stored, records) if stored else None
+    for path in plots.draw_run(records, out, title, obeyed):
         diagnostics.note(f"drawn: {path}")

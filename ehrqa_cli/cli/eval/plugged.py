@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ehrqa_cli.cli.added import OpenGroup
 from ehrqa_cli.cli.eval.report import Command, check_html, html_option, measure, together
 from ehrqa_cli.cli.eval.systems import (
     data_option,
@@ -46,7 +47,7 @@ def _options(benchmark: type[Benchmark]) -> Callable[[Command], Command]:
     )
 
 
-class Benchmarks(click.Group):
+class Benchmarks(OpenGroup):
     """The commands of ``ehrqa eval``: our own, and one for each benchmark that is a plugin."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -182,6 +182,6 @@ def variant_of(name: str | None) -> tuple[Mode, Thresholds | None]:
     modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
     if name != systems.UNCHECKED:
         return modes.get(name or "", Mode.NORMAL), None
-    from ehrqa_cli.evaluate.abstention.study_pass import CHECKS_OFF
+    from ehrqa_cli.evaluate.variants import CHECKS_OFF
 
     return Mode.NORMAL, CHECKS_OFF

@@ -180,13 +180,14 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (r"\ballerg|react", ("allerg",)),
     (
-        r"\b(?:smok|alcohol|drink|drug use|liv(?:e|es|ing) with|job|work|occupation|married|tobacco)",
+        r"\b(?:smok|alcohol|drink|drug use|liv(?:e|es|ing) with|job|work|occupation|married"
+        r"|tobacco)",
         ("social", "history"),
     ),
     (r"\b(?:family|relative|mother|father|brother|sister|aunt)\b", ("family",)),
     (
-        r"\bfollow.?up|return|next|appointment|when should|scheduled|after discharge|instruct|allowed|"
-        r"may (?:he|she)|restrict",
+        r"\bfollow.?up|return|next|appointment|when should|scheduled|after discharge|instruct"
+        r"|allowed|may (?:he|she)|restrict",
         ("follow-up", "discharge", "instructions", "transitional", "activity", "assessment"),
     ),
     (
