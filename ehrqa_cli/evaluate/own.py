@@ -59,11 +59,14 @@ class OwnQuestions(Benchmark):
         """As the contract says."""
         if item.gold is None or answer.status is not Status.ANSWERED:
             return {"correct": False}
-        golds = [_rows(item, gold, execute) for gold in _golds(item.gold)]
-        if any(same_rows(answer.rows, gold) for gold in golds):
+        golds = _golds(item.gold)
+        wanted = [_rows(item, gold, execute) for gold in golds]
+        if any(same_rows(answer.rows, rows) for rows in wanted):
             return {"correct": True}
-        # To be shown beside the wrong answer: a gold query's rows too.
-        kept = [[list(row) for row in gold[:_SHOWN]] for gold in golds]
+        if all("rows" in gold for gold in golds):
+            return {"correct": False}
+        # To be shown beside the wrong answer: no query tells what it should have been.
+        kept = [[list(row) for row in rows[:_SHOWN]] for rows in wanted]
         return {"correct": False, "wanted": kept}
 
     def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:

@@ -11,7 +11,7 @@ All are shares of the answerable questions; a declined question counts as wrong,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,7 +146,7 @@ def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int
     return StudyTable("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
 
 
-def reason_table(records: Sequence[dict[str, Any]]) -> StudyTable | None:
+def reason_table(records: Sequence[Mapping[str, Any]]) -> StudyTable | None:
     """Why answerable questions were declined or failed; None where none was."""
     counts: dict[tuple[str, str], int] = {}
     for record in records:
