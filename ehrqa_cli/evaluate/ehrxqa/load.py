@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.evaluate.ehrxqa.forms import form_of
 from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
-from ehrqa_cli.evaluate.given import rows_of
+from ehrqa_cli.evaluate.predictions import rows_of
 from ehrqa_cli.logical_form import compile_sql, parse
 
 NAME = "EHRXQA"
