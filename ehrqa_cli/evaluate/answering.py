@@ -55,9 +55,10 @@ def written(writer: QueryWriter) -> System:
             found = writer.write(item.question.text)
         except EhrqaError as error:  # one question that fails is a row, never the end of the run
             return fault(item.question, error)
+        seconds = {**found.seconds, "total": round(sum(found.seconds.values()), 6)}
         if found.query is None:
-            return Answer(item.question, Status.ABSTAINED, timings=dict(found.seconds))
-        return queried(item.question, found.query, found.seconds)
+            return Answer(item.question, Status.ABSTAINED, timings=seconds)
+        return queried(item.question, found.query, seconds)
 
     header = writer.provenance()
     return System(str(header["system"]), header, lambda items: map(answer, items))
@@ -124,10 +125,9 @@ def whole(answer: Answer, execute: Execute) -> Answer:
     except EhrqaError as error:
         told = {"message": error.message, "hint": error.hint}
         found = replace(answer, rows=(), error=told)
-    if "total" in answer.timings:
-        return found
-    seconds = {**answer.timings, "run": round(time.perf_counter() - started, 6)}
-    return replace(found, timings={**seconds, "total": round(sum(seconds.values()), 6)})
+    run = time.perf_counter() - started
+    total = round(answer.timings.get("total", 0.0) + run, 6)
+    return replace(found, timings={**answer.timings, "run": round(run, 6), "total": total})
 
 
 def executor(session: Session, graphs: ImageReader | None = None) -> Execute:

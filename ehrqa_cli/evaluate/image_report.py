@@ -55,14 +55,17 @@ class ImageReport:
 
     def write(self, out: Path) -> None:
         """``report.json`` and ``report.md``. Raises EvaluationError."""
-        try:
-            text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
-            write_whole(out / "report.json", text + "\n")
-            write_whole(out / "report.md", self.as_markdown())
-        except OSError as error:
-            raise EvaluationError(
-                f"cannot write to {out}: {error.strerror}", "check --out"
-            ) from None
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        write_files(out, {"report.json": text + "\n", "report.md": self.as_markdown()})
+
+
+def write_files(out: Path, files: Mapping[str, str]) -> None:
+    """Write texts by their names into a folder. Raises EvaluationError."""
+    try:
+        for name, text in files.items():
+            write_whole(out / name, text)
+    except OSError as error:
+        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
 
 
 def _told(value: Any) -> str:

@@ -5,9 +5,9 @@ A prediction is an answer or None (declined). Gold is an answer or None (unanswe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.evaluate.calibration import bootstrap
 
@@ -92,6 +92,28 @@ def score(outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES) -> 
         unanswerable_recall=_share(declined, n - answerable),
         coverage=_share(both, answerable),
     )
+
+
+def figures_of(records: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The scores that are given of records with ``gold``, ``status`` and ``correct``, by name."""
+    found = score(
+        [
+            Outcome(
+                r["gold"] is not None,
+                r["status"] == "answered",
+                bool(r["correct"]),
+                r["status"] == "failed",
+            )
+            for r in records
+        ]
+    )
+    return {
+        **{f"RS({penalty})": value for penalty, value in found.rs.items()},
+        "F1_ans": found.f1_ans,
+        "P_exe": found.p_exe,
+        "R_exe": found.r_exe,
+        "F1_exe": found.f1_exe,
+    }
 
 
 def interval(

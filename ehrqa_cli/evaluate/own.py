@@ -71,26 +71,9 @@ class OwnQuestions(Benchmark):
 
     def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
         """The scores of EHRSQL-2024 (metrics.Scores), in per cent."""
-        from ehrqa_cli.evaluate.metrics import Outcome, score
+        from ehrqa_cli.evaluate.metrics import figures_of
 
-        found = score(
-            [
-                Outcome(
-                    r["gold"] is not None,
-                    r["status"] == "answered",
-                    bool(r["correct"]),
-                    r["status"] == "failed",
-                )
-                for r in records
-            ]
-        )
-        return {
-            **{f"RS({penalty})": value for penalty, value in found.rs.items()},
-            "F1_ans": found.f1_ans,
-            "P_exe": found.p_exe,
-            "R_exe": found.r_exe,
-            "F1_exe": found.f1_exe,
-        }
+        return figures_of(records)
 
     def figures(self, found: Measured) -> Figures:
         """What became of the questions, the scores, the scores by group, and what was wrong."""

@@ -42,7 +42,16 @@ class BenchmarkRun:
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
     def run(self) -> ImageReport:
-        """Raises EvaluationError, and what opening the database or the model raises."""
+        """Measure and report. Raises EvaluationError, and what opening the database or the model
+        raises."""
+        header, found = self.measure()
+        report = ImageReport.of(header, self.benchmark.figures(found))
+        if self.out is not None:
+            report.write(self.out)
+        return report
+
+    def measure(self) -> tuple[Plain, Measured]:
+        """The header, and what became of each question; raises as `run` does."""
         every = self.benchmark.load(self.data, self.split)
         items = every_nth(every, self.limit)
         if not items:
@@ -62,13 +71,7 @@ class BenchmarkRun:
 
         records = journal.run_many(list(by_id), make, lambda done: self.progress(done, len(items)))
         seconds = [journal.seconds.get(key, {}) for key in by_id]
-        report = ImageReport.of(
-            header,
-            self.benchmark.figures(Measured(items, records, seconds, system.name, self.seed)),
-        )
-        if self.out is not None:
-            report.write(self.out)
-        return report
+        return header, Measured(items, records, seconds, system.name, self.seed)
 
     def _system(self, items: Sequence[BenchmarkItem]) -> System:
         if self.chosen.predictions is None and self.asked is not None:
