@@ -12,23 +12,9 @@ from ehrqa_cli.cli import main
 from ehrqa_cli.cli.commands import COMMANDS, root_help
 from ehrqa_cli.contracts.errors import PluginError
 
+from .commands_page import PAGE, all_commands, page
+
 HEAVY = ("click", "rich", "sqlglot", "numpy", "llama_cpp", "sqlite_utils", "platformdirs", "typing")
-
-
-def all_commands() -> list[tuple[str, click.Command]]:
-    found: list[tuple[str, click.Command]] = []
-    context = click.Context(main.root)
-
-    def walk(prefix: str, group: click.Group) -> None:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            assert command is not None
-            found.append((f"{prefix} {name}", command))
-            if isinstance(command, click.Group):
-                walk(f"{prefix} {name}", command)
-
-    walk("ehrqa", main.root)
-    return found
 
 
 def python(code: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -85,10 +71,8 @@ def test_every_command_has_help_with_examples(cli):
             assert not isinstance(option, click.Option) or option.help, (name, option.name)
 
 
-def test_every_command_stands_in_the_readme():
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    missing = [name for name, command in all_commands() if name not in readme]
-    assert missing == []
+def test_the_page_of_commands_is_theirs():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python tests/cli/commands_page.py`"
 
 
 @pytest.mark.parametrize(
