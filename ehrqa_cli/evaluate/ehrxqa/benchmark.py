@@ -23,13 +23,7 @@ from ehrqa_cli.contracts.types import Answer, Question, Row, Status
 from ehrqa_cli.evaluate.answering import queried
 from ehrqa_cli.evaluate.ehrxqa.canonical import Program, same_program
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet, load_xqa
-from ehrqa_cli.evaluate.ehrxqa.score import (
-    Scored,
-    baseline_table,
-    main_table,
-    reason_table,
-    score,
-)
+from ehrqa_cli.evaluate.ehrxqa.score import baseline_table, main_table, reason_table, score
 from ehrqa_cli.evaluate.journal import run_hash
 from ehrqa_cli.evaluate.priors import prior_named
 from ehrqa_cli.evaluate.rows import plain_rows, same_answer
@@ -138,23 +132,10 @@ class EhrXqa(Benchmark):
     def figures(self, found: Measured) -> Figures:
         """As the contract says."""
         assert self.data is not None
-        scored = [
-            Scored(
-                item.more,
-                record["status"],
-                record["correct"],
-                record.get("acc_lf"),
-                record.get("ex_gt"),
-                record.get("ex_labels"),
-            )
-            for item, record in zip(found.items, found.records, strict=True)
-        ]
-        tables = (
-            main_table(scored, found.seed),
-            baseline_table(scored, self.data, found.system, found.seed),
-        )
-        reasons = reason_table(found.records)
-        scores = {"all": asdict(score(scored, found.seed))}
+        records, seed = found.records, found.seed
+        tables = (main_table(records, seed), baseline_table(records, self.data, found.system, seed))
+        reasons = reason_table(records)
+        scores = {"all": asdict(score(records, seed))}
         return Figures(scores, tables, (reasons,) if reasons is not None else ())
 
     def baseline(self, name: str, items: Sequence[BenchmarkItem], seed: int) -> Baseline:

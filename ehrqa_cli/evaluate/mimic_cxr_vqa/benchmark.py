@@ -27,7 +27,6 @@ from ehrqa_cli.evaluate.answering import System, reader_header
 from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet, label, load_vqa
 from ehrqa_cli.evaluate.mimic_cxr_vqa.score import (
-    Scored,
     baseline_table,
     main_table,
     relation_table,
@@ -170,22 +169,21 @@ class MimicCxrVqa(Benchmark):
     def figures(self, found: Measured) -> Figures:
         """As the contract says."""
         assert self.data is not None
-        seed = found.seed
-        scored = [_scored(i.more, r) for i, r in zip(found.items, found.records, strict=True)]
+        records, seed = found.records, found.seed
         cases, basis = self._cases(found)
         pairs = pair_aurocs(cases, self.referred, seed=seed)
         relative = auroc_rel(pairs, self.referred, seed)
         relations = relation_table(pairs, relative, basis)
         known = any(pair.auroc is not None for pair in pairs)
-        tables = (main_table(scored, seed), baseline_table(scored, self.data, found.system, seed))
+        tables = (main_table(records, seed), baseline_table(records, self.data, found.system, seed))
         return Figures(
             {
-                "all": asdict(score(scored, seed)),
+                "all": asdict(score(records, seed)),
                 "relations": [asdict(p) | {"relative": p.relative} for p in pairs],
                 "auroc_rel": asdict(relative) if relative else None,
             },
             (*tables, relations) if known else tables,
-            (template_table(scored, seed),),
+            (template_table(records, seed),),
             () if known else relations.notes,
         )
 
@@ -285,12 +283,3 @@ def _labels(rows: Sequence[Row], verify: bool) -> list[str]:
     if verify:
         values = [_YES_NO.get(v, v) if isinstance(v, int | float) else v for v in values]
     return sorted({label(value) for value in values})
-
-
-def _scored(item: VqaItem, record: Record) -> Scored:
-    labels = record["prediction"]
-    return Scored(
-        item,
-        None if labels is None else frozenset(labels),
-        failed=record["status"] == "failed",
-    )

@@ -12,7 +12,7 @@ from vqa.fakes import FakeGraphs
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.mimic_cxr_vqa import MimicCxrVqa, VqaItem, load_vqa
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import label
-from ehrqa_cli.evaluate.mimic_cxr_vqa.score import Scored, score
+from ehrqa_cli.evaluate.mimic_cxr_vqa.score import score
 from ehrqa_cli.evaluate.runner import BenchmarkRun
 from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.vqa import OracleGraphs, Vqa
@@ -182,17 +182,22 @@ def test_labels_are_compared_plainly():
     ]
 
 
-def item(answer: set[str], study: int = 1) -> VqaItem:
-    return VqaItem("x", "q", frozenset(answer), study, "presence", "verify", "t", False)
+def record(
+    gold: str, given: str | None, status: str = "answered", study: int = 1
+) -> dict[str, Any]:
+    """Labels are letters here."""
+    labels = None if given is None else sorted(given)
+    found = {"study_id": study, "gold": sorted(gold), "prediction": labels, "status": status}
+    return {**found, "correct": labels == sorted(gold)}
 
 
 def test_scores_by_hand():
     found = [
-        Scored(item({"a", "b"}), frozenset({"a", "c"})),  # 1 hit, 4 named
-        Scored(item({"a"}), frozenset({"a"})),  # 1 hit, 2 named
-        Scored(item(set()), frozenset()),  # exactly nothing is right
-        Scored(item({"yes"}), None),
-        Scored(item({"yes"}), None, failed=True),
+        record("ab", "ac"),  # 1 hit, 4 named
+        record("a", "a"),  # 1 hit, 2 named
+        record("", ""),  # exactly nothing is right
+        record("y", None, "abstained"),
+        record("y", None, "failed"),
     ]
     s = score(found)
     assert (s.questions, s.declined, s.failed) == (5, 1, 1)
