@@ -42,9 +42,11 @@ class OwnQuestions(Benchmark):
 
     name: ClassVar[str] = "own"
     about: ClassVar[str] = (
-        "a file of your own questions with gold SQL or answers: RS(0), RS(10), F1"
+        "a file of your own questions with gold SQL or answers: right, wrong, declined; RS(0), F1"
     )
-    needs: ClassVar[str] = "SPLIT.jsonl or questions.jsonl, or the file itself (docs/evaluation.md)"
+    needs: ClassVar[str] = (
+        "SPLIT.jsonl, questions.jsonl, or the file itself (docs/evaluation-own.md)"
+    )
 
     def load(self, data: Path, split: str) -> Sequence[BenchmarkItem]:
         """As the contract says; ``data`` is a folder, or the file itself."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS
+from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS, whole_lines
 from ehrqa_cli.evaluate.metrics import PENALTIES, Outcome
 
 Plain = dict[str, Any]
@@ -272,17 +271,9 @@ def _seconds(folder: Path, records: Mapping[str, Plain]) -> dict[str, dict[str, 
 
 
 def _objects(path: Path) -> list[Plain]:
-    found = []
     try:
-        # A line cut short by an interruption is the last; only line feeds end one.
-        for text in path.read_text(encoding="utf-8").split("\n"):
-            line = json.loads(text) if text.strip() else None
-            if isinstance(line, dict):
-                found.append(line)
+        return list(whole_lines(path))
     except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:
         raise EvaluationError(f"{path} is not text", _MADE_BY) from None
-    except ValueError:
-        pass
-    return found
