@@ -23,14 +23,13 @@ from ehrqa_cli.cli.options import answer_options, json_option, read_answer_optio
 from ehrqa_cli.contracts.benchmarks import Benchmark
 from ehrqa_cli.contracts.errors import PluginError
 from ehrqa_cli.evaluate import systems
-from ehrqa_cli.evaluate.own import OwnQuestions
 
 
-def _options(benchmark: type[Benchmark]) -> Callable[[Command], Command]:
-    """The options of a benchmark's command; those of its judge and seed where it has any use of
-    them."""
-    judge = [judge_option] if benchmark.judged else []
-    seed = [seed_option] if "seed" in benchmark.header else []
+def _options(benchmark: type[Benchmark] | None) -> Callable[[Command], Command]:
+    """The options of a benchmark's command, or of a broken one's; those of its judge and seed
+    where it has any use of them."""
+    judge = [judge_option] if benchmark and benchmark.judged else []
+    seed = [seed_option] if benchmark and "seed" in benchmark.header else []
     return together(
         [
             data_option("PATH", "The benchmark's files."),
@@ -70,12 +69,12 @@ def _names() -> list[str]:
 def _command(name: str) -> click.Command:
     """The command of one benchmark; its plugin is loaded when the command or its help is asked.
     That of a broken one says so."""
-    plugin: type[Benchmark]
+    plugin: type[Benchmark] | None = None
     try:
         plugin = _load(name)
         about = plugin.about or f"the benchmark {name}"
     except PluginError as error:
-        plugin, about = OwnQuestions, f"broken: {error.message}"
+        about = f"broken: {error.message}"
 
     @click.command(name, short_help=about)
     @_options(plugin)
@@ -121,5 +120,5 @@ def _run(benchmark: Benchmark, flags: dict[str, Any]) -> int:
         )
 
 
-def _systems(benchmark: type[Benchmark]) -> Mapping[str, str]:
-    return {**systems.OWN, **benchmark.systems}
+def _systems(benchmark: type[Benchmark] | None) -> Mapping[str, str]:
+    return {**systems.OWN, **(benchmark.systems if benchmark else {})}
