@@ -23,6 +23,8 @@ from ehrqa_cli.contracts.types import Answer, Question, Row
 # DatabaseError. For benchmarks whose gold is a query.
 Execute = Callable[[str], tuple[Row, ...]]
 Record = Mapping[str, Any]
+# (part, whole) of one question: a figure is the sum of parts over the sum of wholes, in per cent.
+Measure = Callable[[Record], tuple[float, float]]
 Cell = str | int | float | None
 Cells = tuple[Cell, ...]
 
@@ -140,6 +142,9 @@ class Benchmark(ABC):
     # Systems for --system beside ours, gold and abstain, and what --help says of each.
     systems: ClassVar[Mapping[str, str]] = {}
     judged: ClassVar[bool] = False  # does it take --judge?
+    # The field of a record that tells which questions belong together (an image, a patient): with
+    # all of them a question is resampled by `ehrqa eval compare`. Without one, each alone.
+    together: ClassVar[str] = ""
     # What the header of a run holds, in this order, of all that the program and `facts` know.
     header: ClassVar[tuple[str, ...]] = (
         *("benchmark", "split", "dataset_sha256", "database", "as_of", "patient", "questions"),
@@ -184,10 +189,21 @@ class Benchmark(ABC):
             **({} if broken else self.score(item, answer, execute)),
         }
 
-    @abstractmethod
+    def measures(self, records: Sequence[Record]) -> Mapping[str, Measure]:
+        """What a question counts in each figure, for `aggregate` and for `ehrqa eval compare`,
+        which without any compares by EHRSQL's scores."""
+        return {}
+
     def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
-        """Figures by name from records; None where one is not defined. Records have ``id``,
-        ``group``, ``gold`` and ``status`` beside what ``score`` gave."""
+        """Figures by name from records, by default those of `measures`; None where one is not
+        defined. Records have ``id``, ``group``, ``gold`` and ``status`` beside what ``score``
+        gave."""
+        found: dict[str, float | None] = {}
+        for name, measure in self.measures(records).items():
+            counted = [measure(record) for record in records]
+            whole = sum(one[1] for one in counted)
+            found[name] = 100.0 * sum(one[0] for one in counted) / whole if whole else None
+        return found
 
     def figures(self, found: Measured) -> Figures:
         """The tables of a run: by default what `aggregate` counts, in all and by group."""
@@ -225,6 +241,12 @@ class Benchmark(ABC):
     def perfect(self, item: BenchmarkItem, execute: Execute) -> Answer:
         """The gold as an answer (``--system gold``); one of status abstained where the right thing
         is to decline. Of a query without its rows, ``truncated``, the program gets the rows."""
+
+
+def of_answered(record: Record) -> tuple[float, float]:
+    """The measure of what is right of the answers to questions that have one."""
+    answered = record["status"] == "answered" and record.get("gold") is not None
+    return float(bool(record["correct"]) and answered), float(answered)
 
 
 def why(answer: Answer) -> str | None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Reads
+from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Measure, Reads
 from ehrqa_cli.contracts.benchmarks import Record as Plain
-from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode, Session, open_session
@@ -24,9 +24,10 @@ from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.image_report import write_files
 from ehrqa_cli.evaluate.journal import RECORDS, run_hash
 from ehrqa_cli.evaluate.load import NULL, Dataset, load_ehrsql, train_skeletons, unseen
-from ehrqa_cli.evaluate.metrics import figures_of
+from ehrqa_cli.evaluate.metrics import measures_of
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
 from ehrqa_cli.evaluate.report import Report, make_report
+from ehrqa_cli.evaluate.rows import comparable
 from ehrqa_cli.evaluate.runner import BenchmarkRun
 from ehrqa_cli.evaluate.systems import EHRSQL, OURS, Chosen
 
@@ -36,8 +37,8 @@ Schema = Mapping[str, Sequence[str]]
 
 
 class EhrSql(Benchmark):
-    """Questions over the database ``db`` as it is. ``session`` is what is asked, None where
-    nothing is; ``as_of`` is what now means then. Close it after use."""
+    """Questions over the database ``db`` as it is; a run needs one. ``session`` is what is asked,
+    None where nothing is; ``as_of`` is what now means then. Close it after use."""
 
     name: ClassVar[str] = "ehrsql"
     about: ClassVar[str] = "questions over tables, some without an answer: RS(0), RS(10), F1"
@@ -49,11 +50,16 @@ class EhrSql(Benchmark):
         *("predictor", "seed", "versions", "code"),
     )
 
-    def __init__(self, db: Path, as_of: str | None = None, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        db: Path | None = None,
+        as_of: str | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.db, self.as_of, self.session = db, as_of, session
         self.known: frozenset[str] | None = None  # skeletons of train
         self._stack = ExitStack()
-        self._loaded: tuple[Dataset, Judge] | None = None
+        self._loaded: tuple[Dataset, Judge] | None = None  # with what scores them
 
     def close(self) -> None:
         """Close the database that gold queries were run on."""
@@ -62,7 +68,7 @@ class EhrSql(Benchmark):
     @property
     def loaded(self) -> tuple[Dataset, Judge]:
         """The data, and what scores them."""
-        assert self._loaded is not None, "load comes first"
+        assert self._loaded is not None, "a run has a database, and loads first"
         return self._loaded
 
     def load(self, data: Path, split: str) -> Sequence[BenchmarkItem]:
@@ -74,8 +80,9 @@ class EhrSql(Benchmark):
             )
         self.known = train_skeletons(data, split)
         new = unseen(dataset, self.known) if self.known is not None else frozenset()
-        judge = open_judge(self._stack, dataset.items, self.session, self.db, self.as_of, new)
-        self._loaded = dataset, judge
+        if self.db is not None:
+            judge = open_judge(self._stack, dataset.items, self.session, self.db, self.as_of, new)
+            self._loaded = dataset, judge
         return [
             BenchmarkItem(Question(item.question, item.id), item.gold, item.template or "", item)
             for item in dataset.items
@@ -90,7 +97,9 @@ class EhrSql(Benchmark):
             "version": dataset.version,
             "dataset_sha256": dataset.sha256,
             "database_sha256": (
-                hash_file(self.db) if self.db.is_file() else judge.database.fingerprint()
+                hash_file(self.db)
+                if self.db and self.db.is_file()
+                else judge.database.fingerprint()
             ),
             "as_of": judge.as_of,
         }
@@ -121,12 +130,19 @@ class EhrSql(Benchmark):
         return split_record(found)[0]
 
     def score(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> Plain:
-        """As the contract says."""
-        return self.record(item, answer, execute)
+        """As the contract says; a run scores on a database of its own (`record`)."""
+        query = answer.neuralsql
+        if item.gold is None or answer.status is not Status.ANSWERED or query is None:
+            return {"correct": False}
+        try:
+            found = comparable(execute(official_text(query)))
+        except DatabaseError:
+            return {"correct": False}
+        return {"correct": found == comparable(execute(official_text(item.gold)))}
 
-    def aggregate(self, records: Sequence[Plain]) -> Mapping[str, float | None]:
-        """The scores of EHRSQL-2024 (metrics.Scores), in per cent."""
-        return figures_of(records)
+    def measures(self, records: Sequence[Plain]) -> Mapping[str, Measure]:
+        """As the contract says."""
+        return measures_of(records)
 
     def perfect(self, item: BenchmarkItem, execute: Execute) -> Answer:
         """As the contract says."""

@@ -5,10 +5,11 @@ A prediction is an answer or None (declined). Gold is an answer or None (unanswe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ehrqa_cli.contracts.benchmarks import Measure, Record
 from ehrqa_cli.evaluate.calibration import bootstrap
 
 if TYPE_CHECKING:
@@ -94,25 +95,37 @@ def score(outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES) -> 
     )
 
 
-def figures_of(records: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The scores that are given of records with ``gold``, ``status`` and ``correct``, by name."""
-    found = score(
-        [
-            Outcome(
-                r["gold"] is not None,
-                r["status"] == "answered",
-                bool(r["correct"]),
-                r["status"] == "failed",
-            )
-            for r in records
-        ]
+def outcome_of(record: Record) -> Outcome:
+    """Of a record with ``gold``, ``status`` and ``correct``."""
+    status = record["status"]
+    return Outcome(
+        record.get("gold") is not None,
+        status == "answered",
+        bool(record["correct"]),
+        status == "failed",
     )
+
+
+def measures_of(records: Sequence[Record]) -> dict[str, Measure]:
+    """What each of such records counts in the scores that two runs are compared by."""
+
+    def reliability(penalty: int) -> Measure:
+        return lambda r: (outcome_of(r).reliability(penalty), 1.0)
+
+    def f1(part: Callable[[Outcome], bool]) -> Measure:
+        def one(record: Record) -> tuple[float, float]:
+            o = outcome_of(record)
+            return 2.0 * part(o), float(o.answered) + float(o.answerable)
+
+        return one
+
     return {
-        **{f"RS({penalty})": value for penalty, value in found.rs.items()},
-        "F1_ans": found.f1_ans,
-        "P_exe": found.p_exe,
-        "R_exe": found.r_exe,
-        "F1_exe": found.f1_exe,
+        **{f"RS({c})": reliability(c) for c in PENALTIES},
+        "RS(N)": reliability(len(records)),
+        "F1_ans": f1(lambda o: o.answered and o.answerable),
+        "P_exe": lambda r: (float(outcome_of(r).correct), float(outcome_of(r).answered)),
+        "R_exe": lambda r: (float(outcome_of(r).correct), float(outcome_of(r).answerable)),
+        "F1_exe": f1(lambda o: o.correct),
     }
 
 

@@ -26,6 +26,7 @@ from ehrqa_cli.contracts.benchmarks import (
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate.files import check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.metrics import outcome_of, score
 from ehrqa_cli.evaluate.predictions import rows_of
 from ehrqa_cli.evaluate.rows import same_rows
 
@@ -73,9 +74,14 @@ class OwnQuestions(Benchmark):
 
     def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
         """The scores of EHRSQL-2024 (metrics.Scores), in per cent."""
-        from ehrqa_cli.evaluate.metrics import figures_of
-
-        return figures_of(records)
+        found = score([outcome_of(record) for record in records])
+        return {
+            **{f"RS({penalty})": value for penalty, value in found.rs.items()},
+            "F1_ans": found.f1_ans,
+            "P_exe": found.p_exe,
+            "R_exe": found.r_exe,
+            "F1_exe": found.f1_exe,
+        }
 
     def figures(self, found: Measured) -> Figures:
         """What became of the questions, the scores, the scores by group, and what was wrong."""

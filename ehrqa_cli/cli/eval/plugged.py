@@ -1,4 +1,4 @@
-"""``ehrqa eval NAME`` for the benchmark of a plugin, ``own`` among them."""
+"""``ehrqa eval NAME`` for a benchmark without a command of its own: ``own``, and other plugins'."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from ehrqa_cli.contracts.benchmarks import (
     BenchmarkItem,
     Execute,
     Figures,
+    Measure,
     Measured,
     Reads,
     Record,
@@ -52,6 +53,7 @@ class EhrNoteQa(Benchmark):
     reads: ClassVar[Reads] = Reads.WORDS
     systems: ClassVar[Mapping[str, str]] = EHRNOTEQA
     judged: ClassVar[bool] = True
+    together: ClassVar[str] = "patient_id"
     header: ClassVar[tuple[str, ...]] = (
         *("benchmark", "layout", "format", "dataset_sha256", "notes_sha256", "questions", "level"),
         *("predictor", "judge", "seed", "code"),
@@ -101,12 +103,28 @@ class EhrNoteQa(Benchmark):
         """As the contract says."""
         return self.record(item, answer, execute)
 
-    def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
-        """The grades of the questions with an answer, in per cent; a declined one has 0."""
-        scored = [record for record in records if record["answerable"]]
+    def measures(self, records: Sequence[Record]) -> Mapping[str, Measure]:
+        """As the contract says: of the questions with an answer; declining one counts as 0."""
+
+        def grade(
+            read: Callable[[Record], float | None], defined: Callable[[Record], bool]
+        ) -> Measure:
+            return lambda r: (float(read(r) or 0.0), float(r["answerable"] and defined(r)))
+
+        def verdict(r: Record) -> float | None:
+            said = r.get("verdicts")
+            return sum(said) / len(said) if said else None
+
+        heard = any("verdicts" in r for r in records)
         return {
-            name: 100.0 * sum(map(grade, scored)) / len(scored) if scored else None
-            for name, grade in grades_of(self.form).items()
+            "accuracy": grade(lambda r: r.get("correct"), lambda r: "correct" in r),
+            "exact match": grade(lambda r: r.get("exact"), lambda r: "correct" not in r),
+            "F1": grade(lambda r: r.get("f1"), lambda r: "correct" not in r),
+            "judge": grade(verdict, lambda _r: heard),
+            "declined of unanswerable": lambda r: (
+                float(not r["answerable"] and r["status"] == "abstained"),
+                float(not r["answerable"]),
+            ),
         }
 
     def figures(self, found: Measured) -> Figures:

@@ -14,8 +14,10 @@ from ehrqa_cli.contracts.benchmarks import (
     BenchmarkItem,
     Execute,
     Figures,
+    Measure,
     Measured,
     Record,
+    of_answered,
     why,
 )
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
@@ -119,15 +121,18 @@ class EhrXqa(Benchmark):
         """As the contract says."""
         return self.record(item, answer, execute)
 
-    def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
-        """The three accuracies of the answerable questions, in per cent."""
-        known = [record for record in records if record["gold"] is not None]
-        names = {"Acc_LF": "acc_lf", "Acc_EX|gt": "ex_gt", "Acc_EX|pred": "correct"}
-        found: dict[str, float | None] = {}
-        for name, field in names.items():
-            values = [bool(r[field]) for r in known if r.get(field) is not None]
-            found[name] = 100.0 * sum(values) / len(values) if values else None
-        return found
+    def measures(self, records: Sequence[Record]) -> Mapping[str, Measure]:
+        """As the contract says: of the answerable questions where a measure is defined."""
+
+        def known(field: str) -> Measure:
+            return lambda r: (
+                float(bool(r.get(field))),
+                float(r.get("gold") is not None and r.get(field) is not None),
+            )
+
+        fields = {"Acc_LF": "acc_lf", "Acc_EX|gt": "ex_gt", "Acc_EX|pred": "correct"}
+        fields["Acc_EX|labels"] = "ex_labels"
+        return {name: known(f) for name, f in fields.items()} | {"right of answered": of_answered}
 
     def figures(self, found: Measured) -> Figures:
         """As the contract says."""

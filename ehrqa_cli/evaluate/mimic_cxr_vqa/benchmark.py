@@ -16,8 +16,10 @@ from ehrqa_cli.contracts.benchmarks import (
     BenchmarkItem,
     Execute,
     Figures,
+    Measure,
     Measured,
     Record,
+    of_answered,
 )
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import NotAnswered, Relation
@@ -62,6 +64,7 @@ class MimicCxrVqa(Benchmark):
     about: ClassVar[str] = "one chest X-ray; accuracy, F1, AUROC by relation, priors"
     needs: ClassVar[str] = "SPLIT.json, or vqa_questions.jsonl of an open re-creation"
     systems: ClassVar[Mapping[str, str]] = CXR_VQA
+    together: ClassVar[str] = "study_id"
     header: ClassVar[tuple[str, ...]] = (
         *("benchmark", "layout", "split", "dataset_sha256", "database", "asked", "questions"),
         *("predictor", "labels", "reference_sha256", "seed", "code"),
@@ -161,10 +164,18 @@ class MimicCxrVqa(Benchmark):
         """As the contract says."""
         return self.record(item, answer, execute)
 
-    def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
-        """Accuracy in per cent; what was declined counts as wrong."""
-        right = sum(bool(record["correct"]) for record in records)
-        return {"accuracy": 100.0 * right / len(records) if records else None}
+    def measures(self, records: Sequence[Record]) -> Mapping[str, Measure]:
+        """As the contract says; what was declined counts as wrong."""
+
+        def micro(r: Record) -> tuple[float, float]:
+            given, gold = set(r["prediction"] or ()), set(r["gold"])
+            return 2.0 * len(given & gold), float(len(given) + len(gold))
+
+        return {
+            "accuracy": lambda r: (float(r["correct"]), 1.0),
+            "micro-F1": micro,
+            "accuracy of answered": of_answered,
+        }
 
     def figures(self, found: Measured) -> Figures:
         """As the contract says."""
