@@ -115,7 +115,8 @@ def _without_tables(
     last = asked[-1] if asked else None
     if last is not None and last.status is Status.FAILED:
         return MixedAnswer(Status.FAILED, last.text, table=asked, note=read, error=last.error)
-    why = last.reason if last is not None and last.reason else "The tables cannot be asked for it."
+    nothing = f"The tables have nothing called “{mixed.subject}”."
+    why = last.reason if last is not None and last.reason else nothing
     said = ", ".join(measure.text for measure in note.measures)
     told = f"The note gives {mixed.subject} {said}. " if said else ""
     return MixedAnswer(

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from ehrqa_cli.contracts.notes import Line, Note, NoteAnswer, NoteSpan
-from ehrqa_cli.contracts.types import Answer, Question, Row, Scalar, Status
+from ehrqa_cli.contracts.types import Answer, Row, Scalar, Status
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.logical_form import Form, Select
 
 
 class ComparedKind(StrEnum):
@@ -56,8 +57,9 @@ class Mixed:
 
     ``subject`` is the drug, test or diagnosis in the question's words, ``value`` what the database
     calls it (None: nothing by that name), ``patient_id`` None where nobody is named.
-    ``table_questions`` are asked in turn until one is answered. ``refused`` says why it cannot be
-    compared, whatever the records hold; "" otherwise.
+    ``form`` asks the tables, with references to the question's links (None: they have nothing by
+    that name), and ``titles`` for all names that they have of its kind for the patient. ``refused``
+    says why it cannot be compared, whatever the records hold; "" otherwise.
     """
 
     text: str
@@ -68,7 +70,8 @@ class Mixed:
     value: str | None
     patient_id: int | None
     note_question: str
-    table_questions: tuple[str, ...]
+    form: Form | None = None
+    titles: Select | None = None
     stage: Stage = Stage.ANY
     refused: str = ""
 
@@ -139,7 +142,7 @@ class MixedAnswer:
     error: dict[str, str] | None = None
 
 
-AskTable = Callable[[Question], Answer]
+AskTable = Callable[[Form], Answer]
 AskNote = Callable[[str, int], NoteAnswer]
 RowOpener = Callable[[str, int], Mapping[str, Scalar] | None]
 

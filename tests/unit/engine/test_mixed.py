@@ -13,7 +13,6 @@ import pytest
 from ehrqa_cli.contracts.notes import NoteAnswer, NoteSpan
 from ehrqa_cli.contracts.types import Answer, Question, Scope, Status
 from ehrqa_cli.ehr.demo.make import build_demo
-from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.mixed import (
     Aspect,
     ComparedKind,
@@ -29,6 +28,8 @@ from ehrqa_cli.engine.mixed.types import Stage
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.session import Session
+from ehrqa_cli.engine.ways import by_form
+from ehrqa_cli.logical_form import Event, Form, Select, parse, print_form
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.importing.importer import import_notes
 from ehrqa_cli.text2sql.local import LocalModel
@@ -72,6 +73,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NoteDesk]:
         yield opened
 
 
+KINDS = {ComparedKind.MEDICATION: "rx", ComparedKind.LAB: "lab", ComparedKind.DIAGNOSIS: "dx"}
+
+
 def mixed(
     subject: str,
     kind: ComparedKind = ComparedKind.MEDICATION,
@@ -79,7 +83,10 @@ def mixed(
     relation: Relation = Relation.SAME,
     **more: Any,
 ) -> Mixed:
-    return Mixed("", kind, aspect, relation, subject, subject, PATIENT, "?", ("asked",), **more)
+    form = parse(f'exists {KINDS[kind]} "{subject}" patient {PATIENT}')
+    titles = Select("name", Event(KINDS[kind]))
+    forms = {"form": form, "titles": titles}
+    return Mixed("", kind, aspect, relation, subject, subject, PATIENT, "?", **forms, **more)
 
 
 ROW = {"kind": "row", "table": "prescriptions", "key": {"row_id": 5}}
@@ -226,10 +233,10 @@ def test_a_possible_diagnosis_and_a_relatives_are_none(desk: NoteDesk):
 def test_a_title_that_says_more_is_found_by_its_words(desk: NoteDesk):
     title = "unspecified atrial fibrillation"
 
-    def tables(question: Question) -> Answer:
-        if question.text.startswith("list the diagnoses"):
+    def tables(form: Form) -> Answer:
+        if isinstance(form, Select) and form.head == "name":
             return replace(answered(title), rows=(("gout",), (title,)))
-        return answered(1, CODE) if title in question.text else answered(0)
+        return answered(1, CODE) if f'"{title}"' in print_form(form) else answered(0)
 
     found = answer_mixed(
         dx("atrial fibrillation"), tables, lambda _t, _p: NoteAnswer(None), notes=note_facts(desk)
@@ -249,9 +256,11 @@ def test_a_declining_and_a_failing_table_path(desk: NoteDesk):
     assert failed.status is Status.FAILED and failed.error == error
 
 
-def test_an_answer_from_the_notes_is_not_one_of_the_tables(desk: NoteDesk):
-    found = run(desk, dx("gout"), replace(answered("Yes: gout"), scope=Scope.NOTE))
-    assert found.status is Status.ABSTAINED
+def test_a_name_that_the_tables_lack_is_not_asked_for(desk: NoteDesk):
+    unknown = replace(mixed("furosemide"), value=None, form=None)
+    found = run(desk, unknown, answered("80.0"), order(80, "mg"))
+    assert found.status is Status.ABSTAINED and not found.table
+    assert found.reason is not None and "furosemide" in found.reason.sentence
 
 
 def test_nobody_named_and_refused(desk: NoteDesk):
@@ -311,11 +320,12 @@ def test_through_a_session(demo: tuple[Session, NoteDesk]):
     for words, value in (("the same as", "yes"), ("different from", "no")):
         asked = "was the heparin dose in the discharge summary of patient"
         text = f"{asked} {patient} {words} the last one ordered?"
-        what = split(text, session.linker.link(text))
+        linked = session.linker.link(text)
+        what = split(text, linked)
         assert what is not None
         found = answer_mixed(
             what,
-            lambda question: ask(question, session),
+            lambda form, linked=linked: by_form(form, linked, session),
             desk.answer,
             rows=open_rows(session.database),
             notes=note_facts(desk),
