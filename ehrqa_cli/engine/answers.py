@@ -16,6 +16,7 @@ from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.note_route import scope_by_words
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.run import Evidence, Known, Run, Withheld
+from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.text import value_of
 from ehrqa_cli.logical_form import print_form
 
@@ -168,12 +169,12 @@ def _provenance(run: Run) -> dict[str, Any]:
         out["notes"] = session.notes.fingerprint()
     if known.third_sql is not None:
         out["third_sql"] = known.third_sql
-    if (database := session.parts.database.open) is not None:
+    if (database := SessionParts.database.open(session)) is not None:
         # A damaged file is what a failed answer reports; its provenance must not fail again.
         with contextlib.suppress(EhrqaError):
             out["database"] = database.fingerprint()
             out["versions"] = {**session.versions, **database.versions()}
-    if _weighed(known) and session.parts.thresholds.is_open:
+    if _weighed(known) and SessionParts.thresholds.is_open(session):
         told = session.active_thresholds.told()
         out["thresholds"] = {"from": session.thresholds_from, **told}
     return out
@@ -194,12 +195,12 @@ def _as_written(run: Run) -> str | None:
 
 def _models(run: Run) -> dict[str, Any]:
     """By what this question needed, not by what is open: alone or in a batch, the same bytes."""
-    known, session, parts = run.known, run.session, run.session.parts
+    known, session = run.known, run.session
     taken = (
-        ("text2sql", parts.model.open, known.query is not None),
-        ("second", parts.second.open, "consult" in run.timings),
-        ("third", parts.third.open, "compare_answers" in run.timings),
-        ("router", parts.note_router.open, "note_score" in run.scores),
+        ("text2sql", SessionParts.model.open(session), known.query is not None),
+        ("second", SessionParts.second.open(session), "consult" in run.timings),
+        ("third", SessionParts.third.open(session), "compare_answers" in run.timings),
+        ("router", SessionParts.note_router.open(session), "note_score" in run.scores),
         ("images", session.graphs if known.done and known.done.steps else None, True),
         ("notes", session.notes if known.notes_read else None, True),
     )

@@ -7,16 +7,15 @@ The path of a question is written for `SessionParts`. `session.Session` adds the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Scope
-from ehrqa_cli.engine import calibrated, parts
-from ehrqa_cli.engine.opened import Opened
+from ehrqa_cli.engine import calibrated
+from ehrqa_cli.engine.part import Part
 from ehrqa_cli.engine.parts import Linker, Mode, Second
 from ehrqa_cli.engine.risk import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.times import check_time
@@ -31,40 +30,9 @@ if TYPE_CHECKING:
     from ehrqa_cli.text2sql.third import ThirdOpinion
     from ehrqa_cli.vqa.film import Films
 
+
 # Parts that a session may do without: given as None, there is none.
 _MAY_LACK = ("second", "reason_model", "notes")
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a session, each opened when it is first needed."""
-
-    database: Opened[Database]
-    linker: Opened[Linker]
-    model: Opened[Text2Sql]
-    second: Opened[Second | None]
-    third: Opened[ThirdOpinion]
-    reason_model: Opened[ReasonModel | None]
-    notes: Opened[NoteDesk | None]
-    note_router: Opened[NoteRouter]
-    graphs: Opened[ImageReader | None]
-    films: Opened[Films]
-    thresholds: Opened[Thresholds]
-    goal: Opened[str]
-    as_of: Opened[str]
-    answer_log: Opened[AnswerLog | None]
-
-    def give(self, ready: Mapping[str, Any]) -> None:
-        """Take these parts by name instead of opening them; None where it can stand for none.
-
-        Raises TypeError for a name that is no part.
-        """
-        known = {field.name for field in fields(self)}
-        for name, part in ready.items():
-            if name not in known:
-                raise TypeError(f"a session has no part '{name}'")
-            if part is not None or name in _MAY_LACK:
-                getattr(self, name).give(part)
 
 
 class SessionParts:
@@ -90,7 +58,9 @@ class SessionParts:
     ) -> None:
         """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
         model that looks at image files, by its name or card; ``goal`` is one of those that the
-        thresholds have a limit for; ``ready`` are parts of `Parts` by name."""
+        thresholds have a limit for; ``ready`` are a ready ``database``, ``linker``, ``thresholds``,
+        ``second``, ``third``, ``reason_model``, ``notes``, ``note_router`` or ``graphs`` (a reader
+        of images)."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         self.scope = scope
@@ -105,128 +75,154 @@ class SessionParts:
         self.reopen: Callable[[], SessionParts] | None = None
         # Where ``graphs`` finds its images, for who wants to know whether they changed.
         self.image_folders: tuple[Path, ...] = ()
-        self.thresholds_from = "the caller"
         self._pool: Pool | None = None
+        self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal = goal
-        self.parts = self._unopened()
-        self.parts.give(ready if isinstance(model, str) else {**ready, "model": model})
+        self.opened: dict[str, Any] = {} if isinstance(model, str) else {"model": model}
+        for name, part in ready.items():
+            if not isinstance(getattr(type(self), name, None), Part):
+                raise TypeError(f"a session has no part '{name}'")
+            if part is not None or name in _MAY_LACK:
+                self.opened[name] = part
 
-    def _unopened(self) -> Parts:
-        return Parts(
-            database=Opened(lambda: parts.open_ehr(self.db)),
-            linker=Opened(lambda: parts.open_linker(self.database)),
-            model=Opened(lambda: parts.open_model(self.model_name)),
-            second=Opened(lambda: parts.open_second(self.mode, self.warnings.append)),
-            third=Opened(parts.open_third),
-            reason_model=Opened(parts.open_reason_model),
-            notes=Opened(lambda: parts.open_notes(self.db, self.reader)),
-            note_router=Opened(parts.open_note_router),
-            graphs=Opened(self._own_graphs),
-            films=Opened(lambda: parts.open_films(self.parts.graphs.open, self.vision)),
-            thresholds=Opened(self._thresholds),
-            goal=Opened(self._found_goal),
-            as_of=Opened(self._now),
-            answer_log=Opened(lambda: parts.open_answer_log() if self.log else None),
-        )
-
-    def _own_graphs(self) -> ImageReader | None:
-        if self._no_database or self.only_notes:
-            return None
-        return parts.own_graphs(self.database)
-
-    def _thresholds(self) -> Thresholds:
-        found, self.thresholds_from = calibrated.in_force(
-            self.db, self.model_hash, self.warnings.append
-        )
-        return found.for_goal(self._goal) if self._goal else found
-
-    def _found_goal(self) -> str:
-        found = self.parts.thresholds.open or calibrated.stored(self.db)
-        return self._goal or str((found.source if found else {}).get("goal", GOAL))
-
-    def _now(self) -> str:
-        from ehrqa_cli.ehr.backend.open import now_in
-
-        return check_time(self._as_of) if self._as_of is not None else now_in(self.database)
-
-    @property
+    @Part
     def database(self) -> Database:
         """The open EHR. Raises DatabaseError, PluginError for a backend that is not installed, or
         UsageError when none was named."""
-        return self.parts.database.get()
+        from ehrqa_cli.ehr.backend.open import open_database
 
-    @property
+        if self.db is None:
+            raise UsageError("no database was named", "say which with --db FILE")
+        return open_database(self.db)
+
+    @Part
     def linker(self) -> Linker:
         """The linker over this database's own values."""
-        return self.parts.linker.get()
+        from ehrqa_cli.ehr.value_index import ValueIndex
+        from ehrqa_cli.text2sql.linking import Linker as RealLinker
 
-    @property
+        return RealLinker(ValueIndex.build(self.database))
+
+    @Part
     def model(self) -> Text2Sql:
         """The text-to-SQL model. Raises PluginError or ModelError."""
-        return self.parts.model.get()
+        from ehrqa_cli import registry
 
-    @property
+        plugin = registry.load(registry.TEXT2SQL, self.model_name, Text2Sql)  # type: ignore[type-abstract]
+        return plugin.open()
+
+    @Part
     def second(self) -> Second | None:
         """The second opinion; None when it is not wanted or not installed."""
-        return self.parts.second.get()
+        if self.mode is Mode.FAST:
+            return None
+        from ehrqa_cli import modelstore
+        from ehrqa_cli.text2sql.second import SecondOpinion
 
-    @property
+        try:
+            return SecondOpinion.load(modelstore.models_root())
+        except ModelError as error:
+            self.warnings.append(f"there is no second opinion: {error}")
+            return None  # active_thresholds are then those for doing without
+
+    @Part
     def third(self) -> ThirdOpinion:
         """The third opinion of --careful. Raises ModelError, with how to pull it."""
-        return self.parts.third.get()
+        from ehrqa_cli.text2sql.third import ThirdOpinion
 
-    @property
+        return ThirdOpinion.pulled()
+
+    @Part
     def reason_model(self) -> ReasonModel | None:
         """What words a refusal; None when it is not installed."""
-        return self.parts.reason_model.get()
+        from ehrqa_cli import modelstore
+        from ehrqa_cli.engine.reasons import REASONS_FILE, ReasonModel
 
-    @property
+        try:
+            return ReasonModel.load(modelstore.models_root() / REASONS_FILE)
+        except ModelError:
+            return None
+
+    @Part
     def notes(self) -> NoteDesk | None:
         """The notes beside this database with their reader; None when there are none.
 
         Raises DatabaseError for a damaged file, PluginError and ModelError for the reader.
         """
-        return self.parts.notes.get()
+        from ehrqa_cli.notes.desk import NoteDesk
+        from ehrqa_cli.notes.store import notes_path
 
-    @property
-    def note_router(self) -> NoteRouter:
-        """What tells a question about notes by its words. Raises ModelError."""
-        return self.parts.note_router.get()
+        if self.db is None or not notes_path(self.db).is_file():
+            return None
+        return NoteDesk.open(self.db, self.reader)
 
-    @property
+    @Part
     def graphs(self) -> ImageReader | None:
         """What was given, else the database's own tables of scene graphs, if it has them.
 
         Raises DatabaseError for a database or tables that cannot be read.
         """
-        return self.parts.graphs.get()
+        from ehrqa_cli.ehr.schema import has_graphs
 
-    @property
+        if self._no_database or self.only_notes:
+            return None
+        if not has_graphs(self.database.schema()):
+            return None
+        from ehrqa_cli.vqa.tables import reader_of
+
+        return reader_of(self.database)
+
+    @Part
     def films(self) -> Films:
         """What looks at image files of no study. Raises ImageError where nothing can, UsageError
         for a wrong vision model."""
-        return self.parts.films.get()
+        from ehrqa_cli.vqa.film import films_of
+
+        return films_of(SessionParts.graphs.open(self), self.vision)
+
+    @Part
+    def note_router(self) -> NoteRouter:
+        """What tells a question about notes by its words. Raises ModelError."""
+        from ehrqa_cli.engine.note_route import NoteRouter
+
+        return NoteRouter.load()
 
     @property
     def _no_database(self) -> bool:
         """Was a database neither named nor given? Then films alone can be asked about."""
-        return self.db is None and not self.parts.database.is_open
+        return self.db is None and not SessionParts.database.is_open(self)
 
     @property
     def only_notes(self) -> bool:
         """Are there notes and no database?"""
-        if self.db is None or self.db.exists() or self.parts.database.is_open:
+        if self.db is None or self.db.exists() or SessionParts.database.is_open(self):
             return False
         return self.notes is not None
 
-    @property
+    @Part
     def thresholds(self) -> Thresholds:
         """Those calibrated on this database, else those stored with the model, else the defaults.
 
         Raises UsageError for a broken file.
         """
-        return self.parts.thresholds.get()
+        found, self.thresholds_from = calibrated.in_force(
+            self.db, self.model_hash, self.warnings.append
+        )
+        return found.for_goal(self._goal) if self._goal else found
+
+    @Part
+    def goal(self) -> str:
+        """What answers have to be sure enough for: as given, else that of the thresholds that were
+        given or calibrated on this database, else the default."""
+        given = SessionParts.thresholds.open(self) or calibrated.stored(self.db)
+        return self._goal or str((given.source if given else {}).get("goal", GOAL))
+
+    @property
+    def least_sure(self) -> float:
+        """The measured probability from which a reader's answer is given, 0 to 1."""
+        given = SessionParts.thresholds.open(self)
+        return 0.0 if given is not None and given.limit is None else least_sure(self.goal)
 
     @property
     def active_thresholds(self) -> Thresholds:
@@ -234,32 +230,44 @@ class SessionParts:
         fast = self.thresholds.fast
         return fast if fast is not None and self.second is None else self.thresholds
 
-    @property
-    def goal(self) -> str:
-        """What answers have to be sure enough for: as given, else that of the thresholds that were
-        given or calibrated on this database, else the default."""
-        return self.parts.goal.get()
-
-    @property
-    def least_sure(self) -> float:
-        """The measured probability from which a reader's answer is given, 0 to 1."""
-        given = self.parts.thresholds.open
-        return 0.0 if given is not None and given.limit is None else least_sure(self.goal)
-
-    @property
+    @Part
     def model_hash(self) -> str | None:
         """The SHA-256 of the text-to-SQL model's file, as it tells."""
         return self.model.provenance().get("sha256")
 
-    @property
+    @Part
     def as_of(self) -> str:
         """The time that stands for now: as given, else what the database says."""
-        return self.parts.as_of.get()
+        from ehrqa_cli.ehr.backend.open import now_in
 
-    @property
+        if self._as_of is not None:
+            return check_time(self._as_of)
+        return now_in(self.database)
+
+    @Part
     def versions(self) -> dict[str, str]:
         """Versions of what an answer depends on."""
-        return parts.versions()
+        import sqlite3
+        from importlib.metadata import PackageNotFoundError, version
+
+        out = {"sqlite": sqlite3.sqlite_version}
+        for key, package in (("ehrqa", "ehrqa_cli"), ("llama-cpp-python", "llama-cpp-python")):
+            try:
+                out[key] = version(package)
+            except PackageNotFoundError:
+                out[key] = "not installed"
+        return out
+
+    @Part
+    def answer_log(self) -> AnswerLog | None:
+        """The answer log, None when it is off here or in the settings, which are read once."""
+        if not self.log:
+            return None
+        from ehrqa_cli import config
+        from ehrqa_cli.store import AnswerLog
+
+        settings = config.load()
+        return AnswerLog(settings.log_path()) if settings.log else None
 
     @property
     def large(self) -> bool:
@@ -293,11 +301,10 @@ class SessionParts:
 
     def record(self, answer: Answer) -> str | None:
         """Write the answer to the answer log if it is on; returns what went wrong, or None."""
-        log = self.parts.answer_log.get()
-        if log is None:
+        if self.answer_log is None:
             return None
         try:
-            log.add(answer)
+            self.answer_log.add(answer)
         except EhrqaError as error:
             return str(error)  # an answer that cannot be logged is still an answer
         return None
@@ -308,21 +315,20 @@ class SessionParts:
         For the thread that asked: it is forgotten when that ``ask`` has ended.
         """
         self.cancelled.set()
-        for part in self._running():
-            part.tell("cancel")
+        for part in self._running:
+            part.tell(self, "cancel")
 
     def resume(self) -> None:
         """Forget a ``cancel``: what it was meant for has ended."""
         self.cancelled.clear()
-        self.parts.model.tell("resume")
+        SessionParts.model.tell(self, "resume")
 
     def close(self) -> None:
         """Close the database and the models; a second call does nothing."""
         if self._pool is not None:
             self._pool.close()
-        for part in self._running():
-            part.close()
+        for part in self._running:
+            part.close(self)
 
-    def _running(self) -> tuple[Opened[Any], ...]:
-        """What may be at work for long, and holds what has to be given back."""
-        return self.parts.database, self.parts.model, self.parts.third, self.parts.notes
+    # What may be at work for long, and holds what has to be given back.
+    _running: tuple[Part[SessionParts, Any], ...] = (database, model, third, notes)

@@ -23,7 +23,7 @@ from ehrqa_cli.contracts.types import (
     Scope,
 )
 from ehrqa_cli.engine import answers, confidence, namesakes, one_study, query_path
-from ehrqa_cli.engine.mixed import Mixed, MixedAnswer, answer_mixed, note_facts, open_rows
+from ehrqa_cli.engine.mixed import Mixed, MixedAnswer, answer_mixed, open_rows
 from ehrqa_cli.engine.note_path import add_notes, find_notes, read_notes, tell_note
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.query_path import execute, ground
@@ -143,9 +143,8 @@ def compare_sources(run: Run, linked: LinkedQuestion, mixed: Mixed) -> MixedAnsw
     found = answer_mixed(
         mixed,
         lambda form: by_form(form, linked, session, run.known.as_of),
-        lambda text, patient: desk.answer(text, patient),
-        rows=open_rows(session.database),
-        notes=note_facts(desk),
+        open_rows(session.database),
+        desk.finder.store,
     )
     if found.error is not None:
         kind = DatabaseFault if any(asked.again for asked in found.table) else DatabaseError

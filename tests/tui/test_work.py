@@ -216,8 +216,7 @@ class Slow:
 def test_notes_are_read_ahead_until_there_is_something_to_do(work: Work, ears: Ears) -> None:
     ears.until(say.Opened)
     assert work._conversation is not None
-    notes = Slow()
-    work._conversation.session.parts.notes.give(notes)  # type: ignore[arg-type]
+    notes = work._conversation.session.notes = Slow()  # type: ignore[assignment]
     work.set_patient(101)
     assert notes.begun.wait(20)
     while "reading the notes of patient 101, 12%" not in ears.until(say.Opening).what:

@@ -63,7 +63,6 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
         subject=subject,
         value=str(link.value) if link else None,
         patient_id=patient,
-        note_question=_note_question(kind, aspect, subject),
         form=form,
         titles=titles,
         stage=_stage(text),
@@ -175,15 +174,6 @@ def _refused(rest: str, linked: LinkedQuestion, aspect: Aspect, subject: str, se
     if wording.CONDITION.search(rest) or any(set(link.types) & _TIMES for link in linked.links):
         return _DATED
     return ""
-
-
-def _note_question(kind: ComparedKind, aspect: Aspect, subject: str) -> str:
-    if kind is ComparedKind.MEDICATION:
-        what = {"dose": "dose", "route": "route"}.get(aspect.value, "dose")
-        return f"What {what} of {subject} does the discharge summary give?"
-    if kind is ComparedKind.LAB:
-        return f"What was the {subject} according to the discharge summary?"
-    return f"Is {subject} among the diagnoses of the discharge summary?"
 
 
 def _form(kind: ComparedKind, aspect: Aspect, subject: int, rest: str, patient: int) -> Form:

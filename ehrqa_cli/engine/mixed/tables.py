@@ -55,7 +55,7 @@ def open_rows(database: Database) -> RowOpener:
 
 
 def ask_tables(
-    mixed: Mixed, ask: AskTable, rows: RowOpener | None
+    mixed: Mixed, ask: AskTable, rows: RowOpener
 ) -> tuple[TableFound | None, tuple[Answer, ...]]:
     """What the tables say and the answers it was asked by; None where the path declines or fails
     (the last answer then says why)."""
@@ -100,20 +100,18 @@ def _other_titles(mixed: Mixed, ask: AskTable) -> Iterator[tuple[str, Answer]]:
             yield title, answer
 
 
-def _rows_of(
-    answer: Answer, rows: RowOpener | None
-) -> list[tuple[dict[str, Any], Mapping[str, Scalar]]]:
+def _rows_of(answer: Answer, rows: RowOpener) -> list[tuple[dict[str, Any], Mapping[str, Scalar]]]:
     """The cited rows with what stands in them, as far as they can be opened."""
     cited = [each for each in answer.evidence if each.get("kind") == "row"]
     found = []
     for each in cited:
         if each["table"] in _COLUMNS:
-            opened = rows(each["table"], each["key"]["row_id"]) if rows is not None else None
+            opened = rows(each["table"], each["key"]["row_id"])
             found.append((each, opened or {}))
     return found
 
 
-def _named(answer: Answer, name: str, rows: RowOpener | None) -> TableFound:
+def _named(answer: Answer, name: str, rows: RowOpener) -> TableFound:
     cited = _rows_of(answer, rows)
     when, stay = _when(cited)
     evidence = tuple(each for each, _ in cited)
@@ -135,7 +133,7 @@ def _when(
     return when, int(str(stay)) if stay is not None else None
 
 
-def _measured(mixed: Mixed, answer: Answer, rows: RowOpener | None) -> TableFound:
+def _measured(mixed: Mixed, answer: Answer, rows: RowOpener) -> TableFound:
     """The values of the answer with the units of their rows; nothing for an empty answer."""
     name = mixed.value or mixed.subject
     values = (

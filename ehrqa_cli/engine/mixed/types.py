@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from ehrqa_cli.contracts.notes import Line, Note, NoteAnswer, NoteSpan
+from ehrqa_cli.contracts.notes import NoteSpan
 from ehrqa_cli.contracts.types import Answer, Row, Scalar, Status
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.logical_form import Form, Select
@@ -69,7 +69,6 @@ class Mixed:
     subject: str
     value: str | None
     patient_id: int | None
-    note_question: str
     form: Form | None = None
     titles: Select | None = None
     stage: Stage = Stage.ANY
@@ -137,21 +136,9 @@ class MixedAnswer:
     evidence: tuple[dict[str, Any], ...] = ()
     reason: Reason | None = None
     compared: Compared | None = None
-    note: NoteAnswer | None = None
     table: tuple[Answer, ...] = field(default=())
     error: dict[str, str] | None = None
 
 
 AskTable = Callable[[Form], Answer]
-AskNote = Callable[[str, int], NoteAnswer]
 RowOpener = Callable[[str, int], Mapping[str, Scalar] | None]
-
-
-class NoteFacts(Protocol):
-    """What is known of the notes beyond a reader's answer."""
-
-    def lines(self, patient_id: int) -> Sequence[Line]:
-        """All lines of the patient's notes."""
-
-    def note(self, note_id: str) -> Note | None:
-        """The note itself."""

@@ -229,7 +229,7 @@ def test_notes_without_a_database(tmp_path: Path) -> None:
     answer = ask(Question("what does patient 12345 take?"), opened)
     assert answer.status is Status.ANSWERED and answer.scope is Scope.NOTE
     opened.warm()  # and nothing else is opened
-    assert not opened.parts.database.is_open and not opened.parts.model.is_open
+    assert not Session.database.is_open(opened) and not Session.model.is_open(opened)
 
 
 @pytest.mark.parametrize(
