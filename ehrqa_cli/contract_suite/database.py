@@ -19,7 +19,7 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
-from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.backend.translated import Translated
 from ehrqa_cli.ehr.demo.make import build_demo
 

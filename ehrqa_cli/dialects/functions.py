@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.dialect import Dialect, SqlKind
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.coerce import Coercions
-from ehrqa_cli.dialects.kinds import SqlKind, Typed
-from ehrqa_cli.dialects.target import Target
+from ehrqa_cli.dialects.kinds import Typed
 
 _LISTS = (
     "ceil ceiling floor sqrt exp ln log log10 log2 pow power pi",
@@ -25,7 +25,7 @@ class Functions:
 
     AGGREGATES: ClassVar[frozenset[str]] = frozenset({"total", "group_concat", "string_agg"})
 
-    def __init__(self, target: Target, to: Coercions) -> None:
+    def __init__(self, target: Dialect, to: Coercions) -> None:
         self.target = target
         self.to = to
 
