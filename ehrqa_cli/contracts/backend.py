@@ -14,7 +14,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from ehrqa_cli.aside import Aside, Left, settle
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, LimitExceeded
@@ -61,6 +61,9 @@ class Backend(Database, Generic[Held]):
     ``Backend`` keeps, but for ``check``, ``interrupt``, ``abandon`` and ``explained``.
     """
 
+    # Does the time that ``ready`` takes count against ``Limits.seconds``?
+    ready_counts: ClassVar[bool] = True
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._aside = Aside()
@@ -76,8 +79,8 @@ class Backend(Database, Generic[Held]):
     @abstractmethod
     def ready(self, held: Held | None) -> Held:
         """The connection for the next statement, able to read and nothing else: ``held``, which
-        the last one ran on, while it is good, else a new one. Its time does not count. It
-        releases ``held`` where it gives another. Raises DatabaseError."""
+        the last one ran on, while it is good, else a new one. It releases ``held`` where it gives
+        another, or nothing. Raises DatabaseError."""
 
     @abstractmethod
     def rows(self, held: Held, sql: str, limits: Limits) -> tuple[Sequence[str], Iterable[Row]]:
@@ -168,6 +171,7 @@ class Backend(Database, Generic[Held]):
         before, self._held = self._held, None
 
         def call() -> Made:
+            asked.began = asked.began or (time.monotonic() if self.ready_counts else 0.0)
             asked.held = self.ready(before if asked.held is None else asked.held)
             asked.began = asked.began or time.monotonic()
             if asked.stopped:
@@ -217,13 +221,18 @@ class Backend(Database, Generic[Held]):
         if asked.cancelled:
             return Cancelled("the query was cancelled", "run it again when you like")
         if asked.late:
-            return LimitExceeded(
-                f"the query took longer than {limits.seconds:g} s",
-                "ask about fewer patients or a shorter time, or raise the time limit",
-            )
+            return took_longer(f"{limits.seconds:g} s")
         if isinstance(error, KeyboardInterrupt):
             return Cancelled("the query was interrupted", "run it again when you like")
         return self.explained(error, asked.held, limits)
+
+
+def took_longer(than: str) -> LimitExceeded:
+    """The error of a statement whose time, such as "10 s", is over."""
+    return LimitExceeded(
+        f"the query took longer than {than}",
+        "ask about fewer patients or a shorter time, or raise the time limit",
+    )
 
 
 def _taken(rows: Iterable[Row], limits: Limits, stopped: Callable[[], bool]) -> list[Row]:

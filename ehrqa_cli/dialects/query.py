@@ -135,10 +135,10 @@ class Queries:
         if len(kinds[0]) != len(kinds[1]):
             word = _SET[type(node)]
             raise DatabaseError(f"SQL error: the sides of {word} have other columns", PLAIN)
-        common = [common(pair) for pair in zip(*kinds, strict=True)]
-        left, right = (self._recast(sql, columns, common) for sql, columns in arms)
+        held = [common(pair) for pair in zip(*kinds, strict=True)]
+        left, right = (self._recast(sql, columns, held) for sql, columns in arms)
         word = _SET[type(node)] + ("" if node.args.get("distinct", True) else " ALL")
-        columns = Columns(dict(zip(arms[0][1].kinds, common, strict=False)))
+        columns = Columns(dict(zip(arms[0][1].kinds, held, strict=False)))
         sides = [self._arm(side, part) for side, part in ((left, node.left), (right, node.right))]
         sql = f"{sides[0]} {word} {sides[1]}"
         scope = Scope(outer, {"": columns})

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ehrqa_cli.contracts.backend import took_longer
 from ehrqa_cli.contracts.errors import (
     Cancelled,
     DatabaseError,
@@ -112,10 +113,7 @@ class GuardedConnection:
         if not isinstance(error, ERRORS):
             return None
         if isinstance(error, sqlite3.Error) and self._looks == 0:
-            return LimitExceeded(
-                f"the query took longer than {limits.steps:,} steps",
-                "ask about fewer patients or a shorter time, or raise the time limit",
-            )
+            return took_longer(f"{limits.steps:,} steps")
         if self._functions.refused is not None:
             return self._functions.refused
         if self._authorizer.denied is not None:

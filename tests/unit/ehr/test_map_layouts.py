@@ -35,6 +35,7 @@ from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 
 # Of the forms of all 174 table templates: those that ask for what a layout does not record, and the
 # others whose answer is not empty or 0.
+BACKENDS = [name for name in registry.names(registry.DATABASE) if name != "sqlite"]
 DECLINED = {
     "mimic_iii_ehrsql": (9, 68),
     "mimic_iii_raw": (18, 54),

@@ -240,7 +240,7 @@ def test_no_password_is_seen_of_what_is_open(server: PrivateServer, address: str
     told = repr(opened) + repr(opened.meta) + repr(opened.versions()) + repr(vars(opened))
     assert secret not in told
     try:
-        opened._connected().execute("SELECT nothing")
+        opened._held.execute("SELECT nothing")
     except psycopg.Error as error:
         assert secret not in repr(error) + str(error)
     opened.close()
