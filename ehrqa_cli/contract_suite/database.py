@@ -76,7 +76,9 @@ def sample_tables(path: Path) -> list[SampleTable]:
     """The tables of a SQLite EHR as plain values."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     try:
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
+        ).fetchall()
         out: list[SampleTable] = []
         for (name,) in names:
             columns = connection.execute(f'PRAGMA table_info("{name}")').fetchall()

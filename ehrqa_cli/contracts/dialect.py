@@ -113,6 +113,11 @@ class Dialect(ABC):
         """SQLite's IS, which takes NULL for a value."""
         return f"{left} IS {'' if negated else 'NOT '}DISTINCT FROM {right}"
 
+    def derived(self, query: str, alias: str, columns: Sequence[str]) -> str:
+        """A query in FROM under a name, with other names for its columns where some are given."""
+        listed = f"({', '.join(columns)})" if columns else ""
+        return f"({query}) AS {alias}{listed}"
+
     def summing(self, name: str, *, real: bool) -> str:
         """The function for SUM or AVG (``name``). Of real numbers, one that gives the same in
         whatever order threads add them, where there is one."""

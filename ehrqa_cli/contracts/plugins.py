@@ -37,8 +37,8 @@ class Database(ABC):
     dialect: ClassVar[str]
     # How SQLite's SQL is written in that dialect; None where it is SQLite's.
     words: ClassVar[type[Dialect] | None] = None
-    # Does it open a file or folder of this machine, beside which notes and the like are kept? Then
-    # ``open`` gets the path alone, else the whole address.
+    # Does it open files or folders that it ``knows`` without a scheme, and beside which notes and
+    # the like are kept? Then ``open`` gets the path alone, else the whole address.
     in_files: ClassVar[bool] = False
     # The environment variables that it reads, and what each sets.
     settings: ClassVar[Mapping[str, str]] = {}

@@ -77,7 +77,7 @@ def _in_query(to: Writer, value: Typed, query: exp.Expr, scope: Scope) -> Typed:
     column = Typed("c1", next(iter(columns.kinds.values()), SqlKind.ANY), affinity=True)
     one, other = to.to.alike(value, column)
     if other != "c1":
-        sql = f"(SELECT {other} FROM {sql} AS q(c1))"
+        sql = f"(SELECT {other} FROM {to.target.derived(sql[1:-1], 'q', ['c1'])})"
     few = value.kind in TEXTS and column.kind in TEXTS and _looks_up(query)
     return Typed(f"({to.target.within(one, sql, few=few)})", SqlKind.BOOLEAN)
 

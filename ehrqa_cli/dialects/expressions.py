@@ -44,7 +44,7 @@ def _extremes(to: Writer, node: exp.Expr, scope: Scope) -> Typed:
     nulls = " OR ".join(f"{part} IS NULL" for part in made)
     if kind in TEXTS:
         made[0] = to.target.collated(made[0])
-    call = f"{name.upper()}({', '.join(made)})"
+    call = to.functions.called(name, made)
     return Typed(f"CASE WHEN {nulls} THEN NULL ELSE {call} END", kind)
 
 

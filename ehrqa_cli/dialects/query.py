@@ -164,7 +164,7 @@ class Queries:
             f"{part} AS {self.target.identifier(own)}"
             for part, own in zip(made, columns.kinds, strict=True)
         ]
-        return f"SELECT {', '.join(called)} FROM ({sql}) AS q({', '.join(names)})"
+        return f"SELECT {', '.join(called)} FROM {self.target.derived(sql, 'q', names)}"
 
     # --- SELECT
 
@@ -237,8 +237,8 @@ class Queries:
             raise Refused("brackets around tables are not known here", "join them without")
         called = node.alias if node.alias not in ("", "_values") else f"sub{len(scope.sources) + 1}"
         scope.sources[called.lower()] = columns.renamed(names)
-        listed = f"({', '.join(map(self.target.identifier, names))})" if names else ""
-        return f"({sql}) AS {self.target.identifier(called)}{listed}"
+        quoted = list(map(self.target.identifier, names))
+        return self.target.derived(sql, self.target.identifier(called), quoted)
 
     def _table(self, name: str) -> Columns:
         for known in reversed(self.shared):

@@ -118,12 +118,7 @@ def path_of(target: str) -> Path:
     if name != SQLITE and not _plugin(name).in_files:
         return servers.stand_in(_whole(target))
     path = Path(rest)
-    if (
-        rest != target
-        and path.exists()
-        and _knowing(path) != name
-        and not _plugin(name).knows(path)
-    ):
+    if rest != target and path.exists() and _knowing(path) != name:
         raise DatabaseError(
             f"{rest} is not a {name} database", "leave the scheme out, or name another file"
         )
