@@ -31,6 +31,7 @@ _OF_QUERIES = {
     BM25: "the same with the nearest examples",
     NEAREST: "the query of the nearest training question, as it is",
 }
+OWN = {**_ABOUT}
 EHRSQL = {**_ABOUT, **_OF_QUERIES}
 EHRXQA = {
     **_ABOUT,

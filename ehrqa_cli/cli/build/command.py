@@ -86,7 +86,7 @@ def questions(**flags: Any) -> int:
     from ehrqa_cli import config
     from ehrqa_cli.cli.build.bias import AUTO, bias
     from ehrqa_cli.evaluate.bias.split import SplitSettings
-    from ehrqa_cli.evaluate.metrics import comparable
+    from ehrqa_cli.evaluate.rows import comparable
     from ehrqa_cli.sets.own.build import QuestionsOrder, build_questions
 
     if flags["debias"] != AUTO:
