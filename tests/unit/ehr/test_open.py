@@ -20,7 +20,6 @@ from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.backend.open import backend_of, open_database, path_of
 from ehrqa_cli.ehr.backend.translated import Translated
 
-
 # A dialect of which only LIKE is ever written here.
 Words: type[Dialect] = type(
     "Words",
