@@ -47,6 +47,7 @@ class ChatApp(Listening):
         if not self._made_ready[0]:  # typed ahead: opening comes first
             self.call_after_refresh(self.take, line)
             return
+        self.screen_stack[0].remove_class("-evidence")  # what comes of it is said in the transcript
         try:
             self._wished.add(commands.take(self.controller, line))
         except UsageError as error:
