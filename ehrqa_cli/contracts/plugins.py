@@ -106,6 +106,12 @@ class Text2Sql(ABC):
 
     name: ClassVar[str]
 
+    @classmethod
+    def open(cls) -> Text2Sql:
+        """The model that ``--model NAME`` means, made without arguments; a model of another make
+        overrides this. Raises ModelError, UsageError for wrong settings."""
+        return cls()
+
     @abstractmethod
     def generate(
         self, question: LinkedQuestion, on_token: Callable[[str], None] | None = None

@@ -29,7 +29,7 @@ from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.engine.evidence import rows_for
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
-from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.templates import load_library
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 
