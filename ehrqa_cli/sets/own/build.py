@@ -13,7 +13,7 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.sets.own import card as cards
 from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck

@@ -11,12 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.dialect import Dialect, SqlKind
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.kinds import SqlKind
-from ehrqa_cli.dialects.target import Target
 
-# Milliseconds from the first Julian day to 1970; SQLite counts time in these.
-_EPOCH = 210_866_760_000_000
 _RESERVED = (
     "all analyse analyze and any array as asc asymmetric authorization binary both case cast",
     "check collate collation column concurrently constraint create cross current_catalog",
@@ -52,7 +49,7 @@ _TYPES = {
 _LITERAL = re.compile("'((?:[^']|'')*)'")
 
 
-class Postgres(Target):
+class Postgres(Dialect):
     """PostgreSQL, 13 or later."""
 
     name: ClassVar[str] = "postgres"
@@ -111,9 +108,6 @@ class Postgres(Target):
         found = f"CAST(SUBSTRING({text}, '^{_NUMBER}') AS DOUBLE PRECISION)"
         return f"CASE WHEN {text} IS NULL THEN NULL ELSE COALESCE({found}, 0) END"
 
-    def whole(self, number: str) -> str:
-        return f"CAST(TRUNC({number}) AS BIGINT)"
-
     def times_whole(self, left: str, right: str) -> str:
         return f"CAST({left} AS BIGINT) * {right}"  # columns of other people may have 32 bits
 
@@ -130,9 +124,6 @@ class Postgres(Target):
         if found is None:
             raise Refused("a GLOB pattern that is no literal is not known", "write it out")
         return f"{text} ~ {self.text(_regular(found[1].replace(_TWO, _ONE)))}"
-
-    def no_case(self, text: str) -> str:
-        return f"LOWER({text})"
 
     def any_value(self, sql: str) -> str:
         return f"(ARRAY_AGG({sql}))[1]"
@@ -152,9 +143,6 @@ class Postgres(Target):
         days = f"(CAST(SUBSTR({text}, 9, 2) AS INTEGER) - 1) * INTERVAL '1 day'"
         return f"CASE WHEN {text} ~ '{_TIME}' THEN {first} + {days} END"
 
-    def timestamp_literal(self, text: str) -> str:
-        return f"TIMESTAMP {self.text(text)}"
-
     def formatted(self, time: str, form: str) -> str:
         pieces: list[str] = []
         plain = ""
@@ -167,9 +155,6 @@ class Postgres(Target):
                 plain += _FORMATS.get(letter) or _quoted(words or letter)
         pieces += [f"TO_CHAR({time}, {self.text(plain)})"] if plain else []
         return pieces[0] if len(pieces) == 1 else f"({' || '.join(pieces) or self.text('')})"
-
-    def julian(self, time: str) -> str:
-        return f"(({self.milliseconds(time)} + {_EPOCH}) / 86400000::float8)"
 
     def julian_written(self, time: str) -> str:
         # The double to the last of its bits, as a decimal, which then rounds rightly: its fraction
@@ -185,15 +170,8 @@ class Postgres(Target):
     def epoch(self, time: str) -> str:
         return f"CAST(FLOOR(EXTRACT(EPOCH FROM {time})) AS BIGINT)"
 
-    def cut(self, time: str, unit: str) -> str:
-        return f"CAST(DATE_TRUNC('{unit}', {time}) AS TIMESTAMP)"
-
-    def months_later(self, time: str, months: int, first_day: bool) -> str:
-        if first_day:
-            return f"({time} + INTERVAL '{months} months')"
-        month = f"DATE_TRUNC('month', {time})"
-        days = f"({time} - {month})"  # added last: PostgreSQL would stop at the month's last day
-        return f"({month} + INTERVAL '{months} months' + {days})"
+    def months(self, count: int) -> str:
+        return f"INTERVAL '{count} months'"
 
     def shifted(self, time: str, seconds: float) -> str:
         if seconds % 86_400 == 0:
@@ -201,7 +179,6 @@ class Postgres(Target):
         return f"({time} + INTERVAL '{round(seconds * 1_000_000)} microseconds')"
 
     def function(self, name: str, args: Sequence[str]) -> str | None:
-        listed = ", ".join(args)
         if name in ("ln", "log", "log10", "log2"):
             return _logarithm(name, args)
         if name == "sqrt":
@@ -214,9 +191,7 @@ class Postgres(Target):
             return _rounded(args)
         if name == "substr":
             return _part(args)
-        if name in self.renamed:
-            return f"{self.renamed[name]}({listed})"
-        return None
+        return super().function(name, args)
 
 
 _ONE, _TWO = "'", "''"

@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.dialect import NUMBER, Dialect
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.target import NUMBER, Target
 
-# Milliseconds from the first Julian day to 1970; SQLite counts time in these.
-_EPOCH = 210_866_760_000_000
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$"
 _FORMATS = {
     "%Y": "yyyy",
@@ -39,7 +37,7 @@ _RESERVED = (
 )
 
 
-class Spark(Target):
+class Spark(Dialect):
     """Spark SQL."""
 
     name: ClassVar[str] = "spark"
@@ -114,9 +112,6 @@ class Spark(Target):
         made = "".join(map(_regex, _GLOB.findall(pattern[1:-1])))
         return f"{text} RLIKE {self.text(f'^{made}$')}"
 
-    def no_case(self, text: str) -> str:
-        return f"LOWER({text})"
-
     def any_value(self, sql: str) -> str:
         # FIRST would be another row's from run to run.
         return f"MIN({sql})"
@@ -134,9 +129,6 @@ class Spark(Target):
         # '12:30' would be today at 12:30 to Spark.
         iso = self.text(_ISO)
         return f"CASE WHEN {text} RLIKE {iso} THEN TRY_CAST({text} AS TIMESTAMP) END"
-
-    def timestamp_literal(self, text: str) -> str:
-        return f"TIMESTAMP {self.text(text)}"
 
     def formatted(self, time: str, form: str) -> str:
         week = f"(DAYOFYEAR({time}) + 6 - WEEKDAY({time})) DIV 7"
@@ -157,9 +149,6 @@ class Spark(Target):
         made += [f"DATE_FORMAT({time}, {self.text(pattern)})"] if pattern or not made else []
         return made[0] if len(made) == 1 else f"CONCAT({', '.join(made)})"
 
-    def julian(self, time: str) -> str:
-        return f"(({self.milliseconds(time)} + {_EPOCH}) / 86400000e0)"
-
     def julian_written(self, time: str) -> str:
         # Java rounds what it would print, C what the number is. A Julian day of the years 1030 to
         # 6770 is a multiple of 2^-31, so its ninth digit comes of whole numbers alone.
@@ -177,12 +166,8 @@ class Spark(Target):
     def cut(self, time: str, unit: str) -> str:
         return f"DATE_TRUNC('{unit}', {time})"
 
-    def months_later(self, time: str, months: int, first_day: bool) -> str:
-        if first_day:
-            return f"({time} + INTERVAL '{months}' MONTH)"
-        month = f"DATE_TRUNC('month', {time})"
-        days = f"({time} - {month})"  # added last: Spark would stop at the month's last day
-        return f"({month} + INTERVAL '{months}' MONTH + {days})"
+    def months(self, count: int) -> str:
+        return f"INTERVAL '{count}' MONTH"
 
     def shifted(self, time: str, seconds: float) -> str:
         for size, unit in _UNITS:
@@ -205,9 +190,7 @@ class Spark(Target):
             return f"CAST(CAST({args[0]} AS BIGINT) AS DOUBLE)"
         if name == "log":
             return f"LOG10({args[0]})" if len(args) == 1 else f"LOG({', '.join(args)})"
-        if name in self.renamed:
-            return f"{self.renamed[name]}({', '.join(args)})"
-        return None
+        return super().function(name, args)
 
 
 def _regex(part: str) -> str:

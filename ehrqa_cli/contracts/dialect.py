@@ -1,23 +1,46 @@
-"""What differs between databases, one method each; ``Target`` is what most of them share."""
+"""A database's own words for SQL: what differs between databases, one method each.
+
+Everything in the program writes SQLite's SQL. For a database of another dialect, whose plugin names
+a ``Dialect`` (``Database.words``), ``ehrqa_cli.dialects`` writes each statement anew: it finds out
+what every expression holds and calls these methods for the rest. What most databases share is here.
+"""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from ehrqa_cli.dialects.kinds import SqlKind
+from enum import StrEnum
+from typing import ClassVar
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What SQLite reads of a text that stands where a number is wanted.
 NUMBER = r"^\s*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+# Milliseconds from the first Julian day to 1970; SQLite counts time in these.
+JULIAN_EPOCH = 210_866_760_000_000
 
 
-class Target(ABC):
-    """A database's own words. Every argument and result is SQL text, already in its dialect."""
+class SqlKind(StrEnum):
+    """What a value is. The first five are also what ``Database.types`` may say of a column."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    TIMESTAMP = "timestamp"  # text YYYY-MM-DD HH:MM:SS to SQLite
+    BOOLEAN = "boolean"  # 1 and 0 to SQLite
+    DIGITS = "digits"  # text of a whole number, as strftime('%Y') gives
+    JULIAN = "julian"  # written as a number, text to SQLite: strftime('%J')
+    NULL = "null"
+    ANY = "any"
+
+
+class Dialect(ABC):
+    """A database's own words. Every argument and result is SQL text, already in its dialect.
+
+    A method that cannot say it in this database raises Refused with a reason and a next step. One
+    is made for each statement.
+    """
 
     name: ClassVar[str]
     reserved: ClassVar[frozenset[str]] = frozenset()
@@ -26,10 +49,13 @@ class Target(ABC):
     materializes: ClassVar[bool] = True  # does it know WITH x AS MATERIALIZED (...)?
     queries_in_joins: ClassVar[bool] = True  # may ON hold a query that looks at the tables joined?
     using_moves: ClassVar[bool] = False  # does * begin with the columns of USING?
-    now: str | None = None  # what stands for the clock's time; None where nothing may
     derived_alias: ClassVar[str] = ""  # what must follow a query in FROM that has no name
     # Functions of SQLite that only have another name; those of one meaning are under their own.
     renamed: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, now: str | None = None) -> None:
+        """``now`` is what stands for the clock's time in the statement; None where nothing may."""
+        self.now = now
 
     def identifier(self, name: str) -> str:
         """A table's, column's or alias's name, quoted where it must be."""
@@ -87,6 +113,11 @@ class Target(ABC):
         """SQLite's IS, which takes NULL for a value."""
         return f"{left} IS {'' if negated else 'NOT '}DISTINCT FROM {right}"
 
+    def derived(self, query: str, alias: str, columns: Sequence[str]) -> str:
+        """A query in FROM under a name, with other names for its columns where some are given."""
+        listed = f"({', '.join(columns)})" if columns else ""
+        return f"({query}) AS {alias}{listed}"
+
     def summing(self, name: str, *, real: bool) -> str:
         """The function for SUM or AVG (``name``). Of real numbers, one that gives the same in
         whatever order threads add them, where there is one."""
@@ -115,9 +146,9 @@ class Target(ABC):
     def number(self, text: str) -> str:
         """The number that a text begins with, 0 without one (SQLite's conversion)."""
 
-    @abstractmethod
     def whole(self, number: str) -> str:
         """A real number cut (not rounded) to an integer."""
+        return f"CAST(TRUNC({number}) AS BIGINT)"
 
     def times_whole(self, left: str, right: str) -> str:
         """A product of integers, which have 64 bits."""
@@ -135,9 +166,9 @@ class Target(ABC):
     def glob(self, text: str, pattern: str) -> str:
         """SQLite's GLOB."""
 
-    @abstractmethod
     def no_case(self, text: str) -> str:
         """What COLLATE NOCASE compares."""
+        return f"LOWER({text})"
 
     @abstractmethod
     def any_value(self, sql: str) -> str:
@@ -155,17 +186,17 @@ class Target(ABC):
     def timestamp(self, text: str) -> str:
         """The time that a text is, NULL where it is none."""
 
-    @abstractmethod
     def timestamp_literal(self, text: str) -> str:
         """A time written out, ``YYYY-MM-DD HH:MM:SS``."""
+        return f"TIMESTAMP {self.text(text)}"
 
     @abstractmethod
     def formatted(self, time: str, form: str) -> str:
         """A time as text by a format of strftime (%Y %m %d %H %M %S %f %j %w %W %s)."""
 
-    @abstractmethod
     def julian(self, time: str) -> str:
         """Days since noon of 24 November 4714 BC in Greenwich, as a real number."""
+        return f"(({self.milliseconds(time)} + {JULIAN_EPOCH}) / {self.real('86400000')})"
 
     @abstractmethod
     def julian_written(self, time: str) -> str:
@@ -173,28 +204,38 @@ class Target(ABC):
         number. Rounding a real number to 9 digits is not the same: it is wrong in the last one of
         every fourth time."""
 
-    def milliseconds(self, time: str) -> str | None:
-        """Milliseconds since 1970, as an integer; None where they are not to be had quickly."""
-        del time
-        return None
+    @abstractmethod
+    def milliseconds(self, time: str) -> str:
+        """Milliseconds since 1970, as an integer."""
 
     @abstractmethod
     def epoch(self, time: str) -> str:
         """Seconds since 1970, as an integer."""
 
-    @abstractmethod
     def cut(self, time: str, unit: str) -> str:
         """The start of the year, month or day of a time."""
+        return f"CAST(DATE_TRUNC('{unit}', {time}) AS TIMESTAMP)"
 
     @abstractmethod
+    def months(self, count: int) -> str:
+        """An interval of so many months, as ``months_later`` adds it."""
+
     def months_later(self, time: str, months: int, first_day: bool) -> str:
         """A time so many months later, on the same day, as SQLite has it: 31 January and a month
         is 3 March. ``first_day`` when it is a month's first for sure."""
+        if first_day:
+            return f"({time} + {self.months(months)})"
+        month = f"DATE_TRUNC('month', {time})"
+        # The days are added last: most databases would stop at the month's last day.
+        return f"({month} + {self.months(months)} + ({time} - {month}))"
 
     @abstractmethod
     def shifted(self, time: str, seconds: float) -> str:
         """A time so many seconds later."""
 
-    @abstractmethod
     def function(self, name: str, args: Sequence[str]) -> str | None:
-        """A call of one of SQLite's ordinary functions on numbers or text; None without it."""
+        """A call of one of SQLite's ordinary functions on numbers or text; None to call it by the
+        name that it has in SQLite."""
+        if name in self.renamed:
+            return f"{self.renamed[name]}({', '.join(args)})"
+        return None

@@ -6,6 +6,8 @@ import random
 import sqlite3
 from datetime import datetime, timedelta
 
+from ehrqa_duckdb.dialect import DuckDb
+
 from ehrqa_cli.dialects import translate
 
 TYPES = {"t": {"a": "timestamp", "b": "timestamp", "c": "text"}}
@@ -13,7 +15,7 @@ DAY = 86_400_000
 
 
 def written(condition: str) -> str:
-    made = translate(f"SELECT a FROM t WHERE {condition}", "duckdb", TYPES)
+    made = translate(f"SELECT a FROM t WHERE {condition}", DuckDb, TYPES)
     return made.removeprefix("SELECT a FROM t WHERE ").removesuffix(" ORDER BY ALL")
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.dialect import NUMBER, Dialect
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.target import NUMBER, Target
 
-# Milliseconds from the first Julian day to 1970; SQLite counts time in these.
-_EPOCH = 210_866_760_000_000
 _RESERVED = (
     "all analyse analyze and any array as asc asymmetric between both by case cast check collate",
     "column columns constraint create cross default deferrable desc describe distinct do else end",
@@ -21,7 +19,7 @@ _RESERVED = (
 )
 
 
-class DuckDb(Target):
+class DuckDb(Dialect):
     """DuckDB."""
 
     name: ClassVar[str] = "duckdb"
@@ -50,9 +48,6 @@ class DuckDb(Target):
         found = f"TRY_CAST(REGEXP_EXTRACT({text}, '{NUMBER}') AS DOUBLE)"
         return f"CASE WHEN {text} IS NULL THEN NULL ELSE COALESCE({found}, 0e0) END"
 
-    def whole(self, number: str) -> str:
-        return f"CAST(TRUNC({number}) AS BIGINT)"
-
     def divide_whole(self, left: str, right: str) -> str:
         return f"{left} // NULLIF({right}, 0)"
 
@@ -64,9 +59,6 @@ class DuckDb(Target):
         if not pattern.startswith("'") or "[!" in pattern:
             raise Refused("a GLOB pattern like this is not known", "write a literal without [!")
         return f"{text} GLOB {pattern.replace('[^', '[!')}"
-
-    def no_case(self, text: str) -> str:
-        return f"LOWER({text})"
 
     def any_value(self, sql: str) -> str:
         return f"FIRST({sql})"
@@ -81,33 +73,20 @@ class DuckDb(Target):
     def timestamp(self, text: str) -> str:
         return f"TRY_CAST({text} AS TIMESTAMP)"
 
-    def timestamp_literal(self, text: str) -> str:
-        return f"TIMESTAMP {self.text(text)}"
-
     def formatted(self, time: str, form: str) -> str:
         return f"STRFTIME({time}, {self.text(form.replace('%f', '%S.%g'))})"
-
-    def julian(self, time: str) -> str:
-        return f"((EPOCH_MS({time}) + {_EPOCH}) / 86400000e0)"
 
     def julian_written(self, time: str) -> str:
         return f"CAST(PRINTF('%.9f', {self.julian(time)}) AS DOUBLE)"
 
-    def milliseconds(self, time: str) -> str | None:
+    def milliseconds(self, time: str) -> str:
         return f"EPOCH_MS({time})"
 
     def epoch(self, time: str) -> str:
         return f"(EPOCH_MS({time}) // 1000)"
 
-    def cut(self, time: str, unit: str) -> str:
-        return f"CAST(DATE_TRUNC('{unit}', {time}) AS TIMESTAMP)"
-
-    def months_later(self, time: str, months: int, first_day: bool) -> str:
-        if first_day:
-            return f"({time} + INTERVAL ({months}) MONTH)"
-        month = f"DATE_TRUNC('month', {time})"
-        days = f"({time} - {month})"  # added last: DuckDB would stop at the month's last day
-        return f"({month} + INTERVAL ({months}) MONTH + {days})"
+    def months(self, count: int) -> str:
+        return f"INTERVAL ({count}) MONTH"
 
     def shifted(self, time: str, seconds: float) -> str:
         if seconds % 86_400 == 0:
@@ -117,6 +96,4 @@ class DuckDb(Target):
     def function(self, name: str, args: Sequence[str]) -> str | None:
         if name == "substr":
             return f"SUBSTR({', '.join(args)})"
-        if name in self.renamed:
-            return f"{self.renamed[name]}({', '.join(args)})"
-        return None
+        return super().function(name, args)

@@ -4,6 +4,7 @@ contract suite, and by the plugin's tests on a server whose text is ordered by a
 from __future__ import annotations
 
 import pytest
+from ehrqa_postgres.dialect import Postgres
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects import translate
@@ -23,7 +24,7 @@ TYPES = {
 
 
 def written(sql: str) -> str:
-    return translate(sql, "postgres", TYPES)
+    return translate(sql, Postgres, TYPES)
 
 
 def condition(sql: str) -> str:
@@ -134,3 +135,10 @@ def test_the_julian_day_is_exact() -> None:
     made = written("SELECT strftime('%J', admittime) AS j FROM admissions")
     assert f"* {1 / 2**40:.40f}, 9)" in made
     assert "* 1099511627776 AS NUMERIC" in made and 1099511627776 == 2**40
+
+
+def test_now_is_the_time_that_is_given_or_refused() -> None:
+    for sql in ("SELECT date('now')", "SELECT \"date\"('NOW')", "SELECT date()"):
+        assert "'2099-05-06'" in translate(sql, Postgres, {}, now="2099-05-06 07:08:09")
+        with pytest.raises(Refused, match="clock"):
+            translate(sql, Postgres, {})

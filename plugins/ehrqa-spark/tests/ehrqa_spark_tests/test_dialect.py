@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ehrqa_spark.dialect import Spark
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects import translate
@@ -22,7 +23,7 @@ TYPES = {
 
 
 def written(sql: str) -> str:
-    return translate(sql, "spark", TYPES)
+    return translate(sql, Spark, TYPES)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,10 @@ def test_sums_of_real_numbers_are_sums_of_whole_ones() -> None:
     assert "SELECT SUM(cost) OVER (ORDER BY age ASC NULLS FIRST) AS " in over
     assert "SELECT SUM(DISTINCT cost) AS " in written("SELECT SUM(DISTINCT cost) FROM admissions")
     assert "SELECT SUM(age) AS " in written("SELECT SUM(age) FROM admissions")
+
+
+def test_now_is_the_time_that_is_given_or_refused() -> None:
+    for sql in ("SELECT date('now')", "SELECT \"date\"('NOW')", "SELECT date()"):
+        assert "'2099-05-06'" in translate(sql, Spark, {}, now="2099-05-06 07:08:09")
+        with pytest.raises(Refused, match="clock"):
+            translate(sql, Spark, {})
