@@ -24,7 +24,7 @@ from ehrqa_cli.tui.top import told
 from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 _WAITING = 20  # questions that may wait
 

@@ -21,7 +21,8 @@ from ehrqa_cli.cli.options import AnswerOptions
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode
-from ehrqa_cli.engine.chat import ChatHistory, Turn
+from ehrqa_cli.engine.chat.history import ChatHistory
+from ehrqa_cli.engine.chat.values import Turn
 from ehrqa_cli.notes.importing import import_notes
 
 from .conftest import RoteModel

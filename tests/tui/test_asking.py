@@ -8,8 +8,8 @@ import pytest
 from textual import events
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, UsageError
-from ehrqa_cli.engine.chat import Evidence
 from ehrqa_cli.engine.chat import events as said
+from ehrqa_cli.engine.chat.views import Evidence
 
 from . import samples
 from .harness import Chat, FakeController, chat
@@ -217,7 +217,7 @@ def test_a_database_that_cannot_be_opened_ends_the_chat_with_its_error() -> None
 
 
 def test_history_is_searched_and_a_conversation_resumed() -> None:
-    from ehrqa_cli.engine.chat import ChatInfo
+    from ehrqa_cli.engine.chat.history import ChatInfo
 
     async def script(chat: Chat) -> None:
         await chat.pilot.press("ctrl+r")

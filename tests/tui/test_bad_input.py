@@ -10,8 +10,8 @@ from textual import events
 
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.types import Result
-from ehrqa_cli.engine.chat import Evidence, NoteLine, NoteView
 from ehrqa_cli.engine.chat import events as said
+from ehrqa_cli.engine.chat.views import Evidence, NoteLine, NoteView
 from ehrqa_cli.tui.question_line import MOST
 
 from . import samples
