@@ -57,14 +57,12 @@ def open_rows(database: Database) -> RowOpener:
 def ask_tables(
     mixed: Mixed, ask: AskTable, rows: RowOpener
 ) -> tuple[TableFound | None, tuple[Answer, ...]]:
-    """What the tables say and the answers it was asked by; None where the path declines or fails
+    """What the tables say and the answers it was asked by; None where they decline
     (the last answer then says why)."""
     asked = [ask(mixed.form)] if mixed.form is not None else []
     understood = any(_understood(answer) for answer in asked)
     if mixed.aspect is not Aspect.PRESENT:
         return (_measured(mixed, asked[0], rows) if understood else None), tuple(asked)
-    if any(answer.status is Status.FAILED for answer in asked):
-        return None, tuple(asked)
     if understood and asked[0].value not in (0, None):
         return _named(asked[0], mixed.value or mixed.subject, rows), tuple(asked)
     for title, answer in _other_titles(mixed, ask):

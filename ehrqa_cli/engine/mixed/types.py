@@ -137,7 +137,6 @@ class MixedAnswer:
     reason: Reason | None = None
     compared: Compared | None = None
     table: tuple[Answer, ...] = field(default=())
-    error: dict[str, str] | None = None
 
 
 AskTable = Callable[[Form], Answer]
