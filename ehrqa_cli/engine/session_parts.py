@@ -239,7 +239,7 @@ class SessionParts:
     @Part
     def as_of(self) -> str:
         """The time that stands for now: as given, else what the database says."""
-        from ehrqa_cli.ehr.backend.open import now_in
+        from ehrqa_cli.ehr.backend.now import now_in
 
         if self._as_of is not None:
             return check_time(self._as_of)

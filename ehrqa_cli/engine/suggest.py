@@ -17,8 +17,8 @@ from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.evidence import PATIENCE
 from ehrqa_cli.engine.run import Run
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
-from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
 from ehrqa_cli.text2sql.third import with_values
+from ehrqa_cli.words.lists import question_words
 
 if TYPE_CHECKING:
     from ehrqa_cli.text2sql.second import Neighbour
@@ -80,7 +80,7 @@ def _readable(near: Neighbour, linked: LinkedQuestion) -> list[tuple[str, Form, 
         return []
     if near.distance > (FAR if used else FAR_WITHOUT_VALUES):
         return []
-    odd = sum(word not in QUESTION_WORDS for word in _WORD.findall(_MARK.sub("", near.text)))
+    odd = sum(word not in question_words() for word in _WORD.findall(_MARK.sub("", near.text)))
     text = " ".join(text.split()).rstrip(" .?!")
     return [(f"{text[:1].upper()}{text[1:]}?", bound, (-used, odd))]
 

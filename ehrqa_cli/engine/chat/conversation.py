@@ -179,6 +179,8 @@ class Conversation:
 
     def _same_database(self, turns: list[Turn]) -> bool:
         """Is it the same file in another place?"""
+        if self.session.only_notes:
+            return False
         told = [turn.answer.provenance.get("database") for turn in turns]
         known = [fingerprint for fingerprint in told if fingerprint]
         return bool(known) and known[-1] == self.session.database.fingerprint()
