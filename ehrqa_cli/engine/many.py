@@ -15,8 +15,8 @@ from ehrqa_cli.contracts.errors import Cancelled, UsageError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question
 from ehrqa_cli.engine.ask import Asking
+from ehrqa_cli.engine.faults import fault
 from ehrqa_cli.engine.session_parts import SessionParts
-from ehrqa_cli.engine.workers import fault
 
 CHUNK = 64  # questions that one worker is given at a time
 TOGETHER = 24  # of them are written together: the first of them waits for the last to be written

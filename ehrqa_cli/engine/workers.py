@@ -21,8 +21,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError
-from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.contracts.errors import Cancelled, ModelError
+from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.engine.faults import fault
 
 Opener = Callable[[], object]  # of a session
 Found = tuple[Answer, list[str]]  # an answer, and warnings on the way to it
@@ -246,15 +247,3 @@ def _ended(question: Question, code: int) -> Answer:
         question,
         ModelError(f"the process that answered it ended ({why})", "ask it with `ehrqa ask`"),
     )
-
-
-def fault(question: Question, error: Exception) -> Answer:
-    """What became of a question that cannot even be asked, or that an unforeseen error ended."""
-    if isinstance(error, EhrqaError):
-        told = {"message": error.message, "hint": error.hint}
-    else:
-        told = {
-            "message": f"unexpected {type(error).__name__}: {error}",
-            "hint": "ask this question with `ehrqa ask` and EHRQA_DEBUG=1 for the traceback",
-        }
-    return Answer(question, Status.FAILED, text=f"Failed: {told['message']}.", error=told)
