@@ -50,7 +50,6 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
         relation = _presence(relation, text, rest, note.start())
     patient = _patient(linked)
     return Mixed(
-        text=text,
         kind=kind,
         aspect=aspect,
         relation=relation,

@@ -26,7 +26,6 @@ from ehrqa_cli.engine.mixed.types import (
 from ehrqa_cli.logical_form import Items, Lit, Select
 from ehrqa_cli.sqltext import quote
 
-_NOTHING = frozenset({"empty_result"})  # the question was understood, and there is nothing
 _COLUMNS = {  # value, unit, time, name
     "prescriptions": ("dose_val_rx", "dose_unit_rx", "starttime", "drug"),
     "labevents": ("valuenum", "valueuom", "charttime", ""),
@@ -74,7 +73,7 @@ def ask_tables(
 
 def _understood(answer: Answer) -> bool:
     """Do the tables say something, if only that there is nothing?"""
-    return _answered(answer) or answer.reason_kind in _NOTHING
+    return _answered(answer) or answer.reason_kind == "empty_result"
 
 
 def _answered(answer: Answer) -> bool:

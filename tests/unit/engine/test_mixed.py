@@ -84,7 +84,7 @@ def mixed(
     form = parse(f'exists {KINDS[kind]} "{subject}" patient {PATIENT}')
     titles = Select("name", Event(KINDS[kind]))
     forms = {"form": form, "titles": titles}
-    return Mixed("", kind, aspect, relation, subject, subject, PATIENT, **forms, **more)
+    return Mixed(kind, aspect, relation, subject, subject, PATIENT, **forms, **more)
 
 
 ROW = {"kind": "row", "table": "prescriptions", "key": {"row_id": 5}}
