@@ -10,6 +10,11 @@ DEMO := .demo/ehr.sqlite
 # plugins/template is there to be copied.
 PLUGINS := $(filter-out plugins/ehrqa-spark/%,$(wildcard plugins/ehrqa-*/pyproject.toml))
 PACKAGES := plugins/template/ehrqa_template $(foreach plugin,$(wildcard plugins/ehrqa-*/pyproject.toml),$(wildcard $(dir $(plugin))$(subst -,_,$(notdir $(patsubst %/,%,$(dir $(plugin)))))))
+# Training recipes; the trainer's libraries have no types here and need not be installed.
+RECIPES := $(sort $(patsubst %/,%,$(dir $(wildcard models/*/*.py))))
+# These two import modules of another recipe.
+beside_mimic_cxr := models/vision
+beside_nearest := models/answerability
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: setup demo test test-backends wheel clean
@@ -36,10 +41,13 @@ demo: $(DEMO)
 	@$(BIN)/ehrqa demo --db $(DEMO)
 
 test: setup
-	$(BIN)/ruff check ehrqa_cli tests plugins
+	$(BIN)/ruff check ehrqa_cli models tests plugins
 	$(BIN)/mypy --strict ehrqa_cli
 	@for package in $(PACKAGES); do echo "mypy --strict $$package"; \
 	  $(BIN)/mypy --strict $$package || exit 1; done
+	@$(foreach recipe,$(RECIPES),echo "mypy --strict $(recipe)" && \
+	  MYPYPATH=$(recipe):$(beside_$(notdir $(recipe))) $(BIN)/mypy --strict --allow-subclassing-any \
+	  --allow-untyped-decorators --no-warn-return-any $(recipe)/*.py &&) true
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q
 

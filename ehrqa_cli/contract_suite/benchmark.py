@@ -13,6 +13,7 @@ from ehrqa_cli.contract_suite.checking import Check, demand, refusal
 from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Record
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Answer, Row, Status
+from ehrqa_cli.evaluate.answering import whole
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Subject:
 
     def record(self, item: BenchmarkItem, answer: Answer) -> Record:
         """As the program records an answer."""
+        answer = whole(answer, self.execute)
         scored = self.benchmark.score(item, answer, self.execute)
         return {
             "id": item.question.id,

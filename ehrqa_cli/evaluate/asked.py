@@ -1,37 +1,36 @@
 """Questions with known answers, asked with the soft checks off: what thresholds are chosen from.
 
 Gold is a SELECT, rows, or nothing: a question to be declined. An answer is right when its rows are
-the gold's as a set, columns in order, numbers to three decimals.
+the gold's as a set, in any order of columns, numbers to three decimals.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.types import Limits, Question, Row, Status
+from ehrqa_cli.contracts.types import Question, Row, Status
 from ehrqa_cli.engine import Session, ask
+from ehrqa_cli.evaluate.answering import executor
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.rows import same_rows
 from ehrqa_cli.evaluate.thresholds import Known
 
-SCORING = Limits(seconds=60.0, rows=100_000, length=20_000_000)
-_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _ID = re.compile(r"(?<![\w.,/:-])\d{4,}(?![\w%]|[./:-]\d)")
 _YEAR = re.compile(r"(?:19|20|21)\d\d")
 
 
 @dataclass(frozen=True)
 class GoldQuestion:
-    """One question. ``sql`` or ``rows`` is its gold; with neither it is to be declined. ``group``
-    (a template or family) is left out as a whole when thresholds are chosen."""
+    """One question. ``sql`` (one query, or several of which any is right) or ``rows`` is its gold;
+    with neither it is to be declined. ``group`` (a template or family) is left out as a whole when
+    thresholds are chosen."""
 
     question: str
-    sql: str | None = None
+    sql: str | Sequence[str] | None = None
     rows: tuple[Row, ...] | None = None
     patient_id: int | None = None
     group: str = ""
@@ -58,7 +57,7 @@ def ask_all(
 
 
 def _record(number: int, item: GoldQuestion, session: Session) -> Record:
-    gold = gold_rows(item, session)
+    golds = gold_rows(item, session)
     question = Question(item.question, str(number), item.patient_id)
     try:
         answer = ask(question, session)
@@ -73,7 +72,7 @@ def _record(number: int, item: GoldQuestion, session: Session) -> Record:
         _gold(item),
         answer.neuralsql if answered else None,
         answer.status.value,
-        answered and gold is not None and plain_rows(answer.rows) == gold,
+        answered and any(same_rows(answer.rows, gold) for gold in golds),
         why=answer.reason_kind,
         logical_form=answer.logical_form,
         confidence=answer.confidence,
@@ -83,41 +82,24 @@ def _record(number: int, item: GoldQuestion, session: Session) -> Record:
 
 
 def _gold(item: GoldQuestion) -> str | None:
-    return item.sql or (str(item.rows) if item.rows is not None else None)
-
-
-def gold_rows(item: GoldQuestion, session: Session) -> frozenset[tuple[Any, ...]] | None:
-    """The right rows, None where there are none to give. Raises EvaluationError."""
     if item.rows is not None:
-        return plain_rows(item.rows)
-    if item.sql is None:
-        return None
+        return str(item.rows)
+    return item.sql if isinstance(item.sql, str | None) else "; ".join(item.sql)
+
+
+def gold_rows(item: GoldQuestion, session: Session) -> list[tuple[Row, ...]]:
+    """The rows of which any are right; none where there are none to give. Raises
+    EvaluationError."""
+    if item.rows is not None:
+        return [item.rows]
+    queries = [item.sql] if isinstance(item.sql, str) else item.sql or ()
     try:
-        result, _ = neuralsql.run(item.sql, session.database, as_of=session.as_of, limits=SCORING)
+        return [executor(session)(query) for query in queries]
     except DatabaseError as error:
         raise EvaluationError(
             f"the gold SQL of “{item.question[:60]}” does not run: {error.message}",
             "mend it; it must be one SELECT over this database",
         ) from None
-    return plain_rows(result.rows)
-
-
-def plain_rows(rows: Iterable[Sequence[Any]]) -> frozenset[tuple[Any, ...]]:
-    """Rows as they are compared, however a file wrote the cells: text of a number is the number,
-    yes is 1, case does not count."""
-    return frozenset(tuple(_plain(cell) for cell in row) for row in rows)
-
-
-def _plain(cell: Any) -> Any:
-    if isinstance(cell, str):
-        text = " ".join(cell.lower().split())
-        if text in _WORDS:
-            return _WORDS[text]
-        try:
-            return round(float(text), 3) + 0.0
-        except ValueError:
-            return text
-    return round(float(cell), 3) + 0.0 if isinstance(cell, int | float) else cell
 
 
 def swap_ids(question: str, ids: Sequence[int], rng: random.Random) -> str:

@@ -33,7 +33,7 @@ class Benchmark:
 
 _CREDENTIALED = "PhysioNet Credentialed Health Data License 1.5.0"
 _DEMO = ("MIMIC-IV demo (its database)", "physionet.org/content/mimic-iv-demo", "ODbL 1.0")
-_EHRSQL = (
+EHRSQL = (
     ("EHRSQL-2024", "github.com/glee4810/ehrsql-2024", "CC BY 4.0"),
     _DEMO,
     (
@@ -54,33 +54,7 @@ BENCHMARKS = (
             ("--db", "the database that the gold queries are for, MIMIC-III's or eICU's too"),
             ("--model", "for --system fewshot-fixed or fewshot-bm25: a GGUF file"),
         ),
-        _EHRSQL,
-    ),
-    Benchmark(
-        "abstention",
-        "Yang et al. 2024: signals for declining, n-gram bias, debiased splits of EHRSQL",
-        "Yang et al. 2024",
-        (("--data", "as for ehrsql, with train and valid"), ("--db", "as for ehrsql")),
-        _EHRSQL,
-    ),
-    Benchmark(
-        "spider",
-        "Yu et al. 2018: any SQL predictions; hardness, partial and exact matching, execution",
-        "Yu et al. 2018, arXiv:1809.08887",
-        (
-            ("--gold", "a line `SQL<tab>db_id` for each question"),
-            ("--predictions", "one SQL a line, in that order"),
-            ("--tables", "tables.json"),
-            ("--databases", "optional: DB/DB.sqlite, to measure execution"),
-        ),
-        (
-            ("Spider", "yale-lily.github.io/spider", "CC BY-SA 4.0"),
-            (
-                "the evaluation's example",
-                "github.com/taoyds/spider, evaluation_examples",
-                "Apache 2.0",
-            ),
-        ),
+        EHRSQL,
     ),
     Benchmark(
         "mimic-cxr-vqa",
@@ -139,40 +113,13 @@ BENCHMARKS = (
             ("notes", "physionet.org/content/mimic-iv-note", _CREDENTIALED),
         ),
     ),
-    Benchmark(
-        "emrqa",
-        "Pampari et al. 2018: evidence lines, classes, question to logical form",
-        "Pampari et al. 2018, arXiv:1809.00732",
-        (
-            ("--data", "emrQA's data.json, or i2b2's XML files for --task classes"),
-            ("--db", "an EHR, for --task forms only"),
-        ),
-        (
-            (
-                "what makes data.json of the notes",
-                "github.com/panushri25/emrQA",
-                "see there",
-            ),
-            (
-                "the i2b2 and n2c2 notes (once www.i2b2.org/NLP/DataSets)",
-                "portal.dbmi.hms.harvard.edu",
-                "n2c2's data use agreement",
-            ),
-        ),
-    ),
-    Benchmark(
-        "rankings",
-        "Kweon et al. 2024, section 4.3: do clinicians rank systems as a benchmark does?",
-        "Kweon et al. 2024, arXiv:2402.16040",
-        (("FILE", "your own table of systems: the benchmark's score, and each clinician's"),),
-        (),
-    ),
 )
 
 
 def plugged() -> tuple[Benchmark, ...]:
-    """The benchmarks that are plugins, by name; of a broken one only that it is."""
-    return tuple(_plugged(name) for name in registry.names(registry.BENCHMARK))
+    """The other benchmarks that are plugins, by name; of a broken one only that it is."""
+    ours = {benchmark.name for benchmark in BENCHMARKS}
+    return tuple(_plugged(n) for n in registry.names(registry.BENCHMARK) if n not in ours)
 
 
 def _plugged(name: str) -> Benchmark:

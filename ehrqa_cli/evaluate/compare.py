@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Measure
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.calibration import resampled
 from ehrqa_cli.evaluate.saved import (
     RIGHT,
     WRONG,
-    Measure,
     SavedRun,
     cluster,
     measures,
@@ -164,15 +164,16 @@ def _differences(
     import numpy as np
 
     a = _restricted(one, shared)
-    counted: dict[str, Measure] = measures(a)
+    counted: Mapping[str, Measure] = measures(a)
     known = measures(_restricted(other, shared))
     names = [name for name in counted if name in known]
     groups: dict[str, list[list[float]]] = {}
+    group = cluster(one)
     for key in shared:
         row: list[float] = []
         for name in names:
             row += [*counted[name](one.records[key]), *known[name](other.records[key])]
-        groups.setdefault(cluster(one, key), []).append(row)
+        groups.setdefault(group(key), []).append(row)
     columns = np.array([np.sum(rows, axis=0) for rows in groups.values()])
     sums = resampled(columns, rounds=ROUNDS, seed=seed)
     found = []

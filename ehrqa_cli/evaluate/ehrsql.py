@@ -1,217 +1,218 @@
-"""EHRSQL (Lee et al. 2022, and the 2024 shared task): run it, score it officially, report."""
+"""EHRSQL (Lee et al. 2022, and the 2024 shared task) as a benchmark, scored officially."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
+from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Measure, Reads
+from ehrqa_cli.contracts.benchmarks import Record as Plain
+from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
-from ehrqa_cli.contracts.types import Question
+from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.engine.sources import sources_of
+from ehrqa_cli.evaluate.answering import System, queried, written
 from ehrqa_cli.evaluate.execution import SCORING, Judge, official_text, open_judge
 from ehrqa_cli.evaluate.fewshot import QueryWriter
-from ehrqa_cli.evaluate.files import code_hash, hash_file, write_whole
-from ehrqa_cli.evaluate.journal import RECORDS, Journal, Made
-from ehrqa_cli.evaluate.load import NULL, Dataset, Item, load_ehrsql, train_skeletons, unseen
+from ehrqa_cli.evaluate.files import hash_file
+from ehrqa_cli.evaluate.image_report import write_files
+from ehrqa_cli.evaluate.journal import RECORDS, run_hash
+from ehrqa_cli.evaluate.load import NULL, Dataset, load_ehrsql, train_skeletons, unseen
+from ehrqa_cli.evaluate.metrics import measures_of
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
 from ehrqa_cli.evaluate.report import Report, make_report
-from ehrqa_cli.evaluate.sample import every_nth
-from ehrqa_cli.evaluate.systems import GOLD, OURS
+from ehrqa_cli.evaluate.rows import comparable
+from ehrqa_cli.evaluate.runner import BenchmarkRun
+from ehrqa_cli.evaluate.systems import EHRSQL, OURS, Chosen
 
-__all__ = ["RECORDS", "SCORING", "EhrSqlRun", "Judge", "official_text", "run_ehrsql"]
+__all__ = ["RECORDS", "SCORING", "EhrSql", "Judge", "official_text", "run_ehrsql"]
 
 Schema = Mapping[str, Sequence[str]]
 
 
-def run_ehrsql(data: Path, split: str, db: Path, **options: Any) -> Report:
-    """Measure a model, or a file of predictions, on an EHRSQL split.
+class EhrSql(Benchmark):
+    """Questions over the database ``db`` as it is; a run needs one. ``session`` is what is asked,
+    None where nothing is; ``as_of`` is what now means then. Close it after use."""
 
-    ``options`` are the further fields of EhrSqlRun. Raises EvaluationError for files that are not
-    what is expected, and what opening the database or the model raises.
-    """
-    return EhrSqlRun(data, split, db, **options).run()
+    name: ClassVar[str] = "ehrsql"
+    about: ClassVar[str] = "questions over tables, some without an answer: RS(0), RS(10), F1"
+    needs: ClassVar[str] = "SPLIT/data.json and label.json (2024), or SPLIT.json (2022)"
+    reads: ClassVar[Reads] = Reads.QUERIES
+    systems: ClassVar[Mapping[str, str]] = EHRSQL
+    header: ClassVar[tuple[str, ...]] = (
+        *("dataset", "split", "version", "dataset_sha256", "database_sha256", "as_of", "limit"),
+        *("predictor", "seed", "versions", "code"),
+    )
 
+    def __init__(
+        self,
+        db: Path | None = None,
+        as_of: str | None = None,
+        session: Session | None = None,
+    ) -> None:
+        self.db, self.as_of, self.session = db, as_of, session
+        self.known: frozenset[str] | None = None  # skeletons of train
+        self._stack = ExitStack()
+        self._loaded: tuple[Dataset, Judge] | None = None  # with what scores them
 
-@dataclass(frozen=True)
-class EhrSqlRun:
-    """One run. ``out`` is a folder for records, predictions and the report (None: nothing is
-    written). What is measured: ``model``, or ``predictions``, a JSON object {id: SQL or null} or
-    JSON Lines of {id, prediction}, or ``writer``, which is opened with the tables and columns, or
-    the baseline ``system`` (gold or abstain). ``limit`` takes every n-th question so that about
-    that many remain; ``thresholds`` go before those stored with the model; ``seed`` is that of the
-    intervals; ``workers`` is how many processes answer (see engine.many; the answers are the
-    same); ``progress`` is called with (done, all)."""
+    def close(self) -> None:
+        """Close the database that gold queries were run on."""
+        self._stack.close()
 
-    data: Path
-    split: str
-    db: Path
-    out: Path | None = None
-    predictions: Path | None = None
-    system: str = OURS
-    writer: Callable[[Schema], QueryWriter] | None = None
-    limit: int | None = None
-    model: str | Text2Sql = "local"
-    mode: Mode = Mode.NORMAL
-    thresholds: Thresholds | None = None
-    as_of: str | None = None
-    seed: int = 0
-    workers: int | None = None
-    progress: Callable[[int, int], None] | None = None
+    @property
+    def loaded(self) -> tuple[Dataset, Judge]:
+        """The data, and what scores them."""
+        assert self._loaded is not None, "a run has a database, and loads first"
+        return self._loaded
 
-    def run(self) -> Report:
-        """Load, predict (resuming), score, report."""
-        dataset = load_ehrsql(self.data, self.split)
+    def load(self, data: Path, split: str) -> Sequence[BenchmarkItem]:
+        """As the contract says; also raises what opening the database raises."""
+        dataset = load_ehrsql(data, split)
         if not all(item.labelled for item in dataset.items):
             raise EvaluationError(
-                f"{self.split} has no labels (label.json)", "measure on a split that has them"
+                f"{split} has no labels (label.json)", "measure on a split that has them"
             )
-        known = train_skeletons(self.data, self.split)
-        new = unseen(dataset, known) if known is not None else frozenset()
-        items = every_nth(dataset.items, self.limit)
-        asks = self.predictions is None and self.writer is None and self.system.startswith(OURS)
-        with ExitStack() as stack:
-            session = stack.enter_context(
-                open_session(
-                    self.db,
-                    model=self.model,
-                    as_of=self.as_of,
-                    log=False,
-                    thresholds=self.thresholds,
-                    mode=self.mode,
-                )
-            )
-            judge = open_judge(stack, items, session if asks else None, self.db, self.as_of, new)
-            predict, predictor = self._predictor(stack, session, items, judge)
-            header = self._header(dataset, judge, predictor, session.versions)
-            records = self._records(items, header, predict)
-        report = make_report(header, records, split_seen=known is not None, seed=self.seed)
-        if self.out is not None:
-            _write(self.out, report, records)
-        return report
+        self.known = train_skeletons(data, split)
+        new = unseen(dataset, self.known) if self.known is not None else frozenset()
+        if self.db is not None:
+            judge = open_judge(self._stack, dataset.items, self.session, self.db, self.as_of, new)
+            self._loaded = dataset, judge
+        return [
+            BenchmarkItem(Question(item.question, item.id), item.gold, item.template or "", item)
+            for item in dataset.items
+        ]
 
-    def _predictor(
-        self, stack: ExitStack, session: Session, items: Sequence[Item], judge: Judge
-    ) -> tuple[Callable[[Sequence[Item]], Iterable[Record]], dict[str, Any]]:
-        """What makes the records of questions, in their order, and what the header says of it."""
-        if self.predictions is not None:
-            given, digest = read_predictions(self.predictions)
-            missing = [item.id for item in items if item.id not in given]
-            if missing:
-                raise EvaluationError(
-                    f"{self.predictions} lacks {len(missing)} of {len(items)} questions",
-                    f"give each an SQL or null; the first is {missing[0]}",
-                )
-            made: dict[str, Any] = {"file": self.predictions.name, "sha256": digest}
-            return (lambda todo: (judge.of_sql(item, given[item.id]) for item in todo)), made
-        if self.writer is not None:
-            writer = self.writer(judge.database.schema())
-            stack.callback(writer.close)
-            made = dict(writer.provenance())
-            return (lambda todo: (_written(item, writer, judge) for item in todo)), made
-        if not self.system.startswith(OURS):
-            gold = self.system == GOLD
-            return (
-                lambda todo: (judge.of_sql(item, item.gold if gold else None) for item in todo)
-            ), {"system": self.system}
-        made = {**session.model.provenance(), "thresholds": _digest(session.thresholds)}
-        made |= sources_of(session)
-        if self.mode is not Mode.NORMAL:
-            made["mode"] = self.mode.value
-        return (lambda todo: self._answers(todo, session, judge)), made
-
-    def _answers(self, todo: Sequence[Item], session: Session, judge: Judge) -> Iterator[Record]:
-        questions = [Question(text=item.question, id=item.id) for item in todo]
-        answers = session.ask_many(questions, workers=self.workers)
-        for item, answer in zip(todo, answers, strict=True):
-            yield judge.of_answer(item, answer)
-
-    def _header(
-        self,
-        dataset: Dataset,
-        judge: Judge,
-        predictor: dict[str, Any],
-        versions: Mapping[str, str],
-    ) -> dict[str, Any]:
+    def facts(self) -> Mapping[str, Any]:
+        """As the contract says."""
+        dataset, judge = self.loaded
         return {
             "dataset": dataset.name,
             "split": dataset.split,
             "version": dataset.version,
             "dataset_sha256": dataset.sha256,
             "database_sha256": (
-                hash_file(self.db) if self.db.is_file() else judge.database.fingerprint()
+                hash_file(self.db)
+                if self.db and self.db.is_file()
+                else judge.database.fingerprint()
             ),
             "as_of": judge.as_of,
-            "limit": self.limit,
-            "predictor": predictor,
-            "seed": self.seed,
-            "versions": dict(versions),
-            "code": code_hash(),
         }
 
-    def _records(
-        self,
-        items: Sequence[Item],
-        header: dict[str, Any],
-        predict: Callable[[Sequence[Item]], Iterable[Record]],
-    ) -> list[Record]:
-        journal = Journal(self.out, header)
-        by_id = {item.id: item for item in items}
+    def asked(self, session: Session, workers: int | None) -> System:
+        """This program as what is measured."""
+        thresholds = run_hash(session.thresholds.as_dict())
+        header = {**session.model.provenance(), "thresholds": thresholds, **sources_of(session)}
+        if session.mode is not Mode.NORMAL:
+            header["mode"] = session.mode.value
+        return System(
+            "this system",
+            header,
+            lambda items: session.ask_many([item.question for item in items], workers=workers),
+        )
 
-        def make(todo: Sequence[str]) -> Iterator[Made]:
-            for record in predict([by_id[key] for key in todo]):
-                yield record.id, *split_record(record)
+    def record(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> dict[str, Any]:
+        """As the contract says."""
+        judge = self.loaded[1]
+        if self.session is not None:
+            return split_record(judge.of_answer(item.more, answer))[0]
+        found = judge.of_sql(
+            item.more, answer.neuralsql if answer.status is Status.ANSWERED else None
+        )
+        if answer.status is Status.FAILED:
+            told = answer.error["message"] if answer.error else answer.reason_kind
+            found = replace(found, status="failed", why=told)
+        return split_record(found)[0]
 
-        def tell(done: int) -> None:
-            if self.progress is not None:
-                self.progress(done, len(items))
+    def score(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> Plain:
+        """As the contract says; a run scores on a database of its own (`record`)."""
+        query = answer.neuralsql
+        if item.gold is None or answer.status is not Status.ANSWERED or query is None:
+            return {"correct": False}
+        try:
+            found = comparable(execute(official_text(query)))
+        except DatabaseError:
+            return {"correct": False}
+        return {"correct": found == comparable(execute(official_text(item.gold)))}
 
-        found = journal.run_many(list(by_id), make, tell)
-        return [join_record(line, journal.seconds.get(line["id"], {})) for line in found]
+    def measures(self, records: Sequence[Plain]) -> Mapping[str, Measure]:
+        """As the contract says."""
+        return measures_of(records)
 
+    def perfect(self, item: BenchmarkItem, execute: Execute) -> Answer:
+        """As the contract says."""
+        if item.gold is None:
+            return Answer(item.question, Status.ABSTAINED)
+        return queried(item.question, item.gold)
 
-def _written(item: Item, writer: QueryWriter, judge: Judge) -> Record:
-    try:
-        written = writer.write(item.question)
-    except EhrqaError as error:  # one question that fails is a row, never the end of the run
-        told = judge.of_sql(item, None)
-        return replace(told, status="failed", why=error.message)
-    total = sum(written.seconds.values())
-    return judge.of_sql(item, written.query, {**written.seconds, "total": round(total, 6)})
-
-
-def read_predictions(path: Path) -> tuple[dict[str, str | None], str]:
-    """Predictions by question id, and the file's SHA-256. Raises EvaluationError."""
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EvaluationError(f"cannot read {path}: {error}", "check the path") from None
-    try:
-        raw = _parse_predictions(text)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise EvaluationError(
-            f"{path} holds no predictions", 'expected {"id": "SELECT ..." or null, ...}'
-        ) from None
-    return raw, hashlib.sha256(content).hexdigest()
+    @classmethod
+    def sample(cls, folder: Path) -> tuple[Path, str]:
+        """As the contract says."""
+        gold = {"a": "SELECT COUNT(*) FROM patients", "b": "SELECT 2.5", "c": NULL}
+        entries = [{"id": key, "question": f"question {key}?"} for key in gold]
+        (folder / "valid").mkdir()
+        for name, found in (("data", {"version": "1", "data": entries}), ("label", gold)):
+            (folder / "valid" / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+        return folder, "valid"
 
 
-def _parse_predictions(text: str) -> dict[str, str | None]:
-    try:
-        raw = json.loads(text)
-        if "id" in raw and "prediction" in raw:
-            raise ValueError  # JSON Lines of one line
-    except ValueError:
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-        raw = {str(x["id"]): x["prediction"] for x in lines if "header" not in x}
-    return {str(k): None if v is None or v == NULL else str(v) for k, v in raw.items()}
+def run_ehrsql(
+    data: Path,
+    split: str,
+    db: Path,
+    chosen: Chosen | None = None,
+    *,
+    writer: Callable[[Schema], QueryWriter] | None = None,
+    model: str | Text2Sql = "local",
+    mode: Mode = Mode.NORMAL,
+    thresholds: Thresholds | None = None,
+    as_of: str | None = None,
+    workers: int | None = None,
+    **run: Any,
+) -> Report:
+    """Measure ``chosen`` (by default ``model``) on an EHRSQL split, or ``writer``, which is opened
+    with the tables and columns. ``thresholds`` go before those stored with the model; ``workers``
+    is how many processes answer; ``run`` are further fields of BenchmarkRun.
+
+    Raises EvaluationError for files that are not what is expected, and what opening the database
+    or the model raises.
+    """
+    chosen = chosen or Chosen(OURS)
+    with ExitStack() as stack:
+        session = stack.enter_context(
+            open_session(db, model=model, as_of=as_of, log=False, thresholds=thresholds, mode=mode)
+        )
+        asks = chosen.asks and writer is None
+        benchmark = EhrSql(db, as_of, session if asks else None)
+        stack.callback(benchmark.close)
+
+        def asked() -> System:
+            if writer is None:
+                return benchmark.asked(session, workers)
+            opened = writer(benchmark.loaded[1].database.schema())
+            stack.callback(opened.close)
+            return written(opened)
+
+        one = BenchmarkRun(
+            benchmark,
+            data,
+            split,
+            chosen,
+            asked if asks or writer else None,
+            facts={"versions": dict(session.versions)},
+            **run,
+        )
+        header, found = one.measure()
+    records = [join_record(r, s) for r, s in zip(found.records, found.seconds, strict=True)]
+    report = make_report(header, records, split_seen=benchmark.known is not None, seed=found.seed)
+    if one.out is not None:
+        _write(one.out, report, records)
+    return report
 
 
 def _write(out: Path, report: Report, records: Sequence[Record]) -> None:
@@ -221,13 +222,4 @@ def _write(out: Path, report: Report, records: Sequence[Record]) -> None:
         "report.json": json.dumps(report.as_dict(), indent=1),
         "report.md": report.as_markdown(),
     }
-    try:
-        for name, text in files.items():
-            write_whole(out / name, text)
-    except OSError as error:
-        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
-
-
-def _digest(thresholds: Thresholds) -> str:
-    text = json.dumps(thresholds.as_dict(), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    write_files(out, files)

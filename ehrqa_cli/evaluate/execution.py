@@ -12,18 +12,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
-from ehrqa_cli.ehr.backend.open import now_in, open_as_it_is, open_database
+from ehrqa_cli.ehr.backend.now import now_in
+from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.load import Item
-from ehrqa_cli.evaluate.metrics import comparable
 from ehrqa_cli.evaluate.records import Record
+from ehrqa_cli.evaluate.rows import comparable
 
 # Gold queries are trusted and some give many rows; all are read before the first 100 are taken.
 SCORING = Limits(seconds=120.0, rows=1_000_000, length=50_000_000)
@@ -54,21 +56,17 @@ class Judge:
             if answer.truncated and answer.neuralsql:
                 rows = self._execute(answer.neuralsql, self.own)
             correct = comparable(rows) == gold
-        return Record(
-            id=item.id,
-            question=item.question,
-            gold=item.gold,
+        return self._record(
+            item,
             prediction=answer.neuralsql if answered else None,
             status=answer.status.value,
             correct=correct,
-            unseen=item.id in self.unseen,
             why=why,
             logical_form=answer.logical_form,
             confidence=answer.confidence,
             scores=answer.scores,
             timings=answer.timings,
             withheld_right=self._withheld(item, answer),
-            template=item.template,
         )
 
     def _withheld(self, item: Item, answer: Answer) -> bool | None:
@@ -96,18 +94,16 @@ class Judge:
                 correct = comparable(self._execute(official_text(sql))) == gold
             except DatabaseError as error:
                 why = error.message
-        return Record(
-            id=item.id,
-            question=item.question,
-            gold=item.gold,
-            prediction=sql,
-            status="abstained" if sql is None else "answered",
-            correct=correct,
-            unseen=item.id in self.unseen,
-            why=why,
-            template=item.template,
-            timings=dict(seconds or {}),
+        status = "abstained" if sql is None else "answered"
+        timings = dict(seconds or {})
+        return self._record(
+            item, prediction=sql, status=status, correct=correct, why=why, timings=timings
         )
+
+    def _record(self, item: Item, **found: Any) -> Record:
+        unseen = item.id in self.unseen
+        known = (item.id, item.question, item.gold)
+        return Record(*known, unseen=unseen, template=item.template, **found)
 
     def _gold(self, item: Item) -> str:
         assert item.gold is not None

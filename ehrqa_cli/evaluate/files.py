@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -60,6 +60,20 @@ def read_objects(path: Path, needed: Sequence[str]) -> ReadFile:
                 "check that --data is the folder of this benchmark, or fetch it again",
             )
     return ReadFile(path, found, hashlib.sha256(content).hexdigest())
+
+
+def learnt_from(
+    data: Path, split: str, names: Callable[[str], Sequence[str]], needed: Sequence[str]
+) -> list[tuple[str, ReadFile]]:
+    """What baselines may learn from where ``split`` is measured, each with what names it: train,
+    and for test valid too, as the papers have it. Raises EvaluationError."""
+    found = []
+    for other in {"valid": ("train",), "test": ("train", "valid")}.get(split, ()):
+        path = next((data / name for name in names(other) if (data / name).is_file()), None)
+        if path is not None:
+            source = read_objects(path, needed)
+            found.append((f"{other} ({source.sha256[:12]})", source))
+    return found
 
 
 def read_json(path: Path) -> ReadFile:

@@ -1,4 +1,4 @@
-"""What a run over image questions found: header, tables, and the files they are written to."""
+"""What a run found: header, tables, and the files they are written to."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Figures, Table
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.contracts.images import ImageReader
-from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.sources import sources_of
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
 from ehrqa_cli.evaluate.files import write_whole
-from ehrqa_cli.evaluate.journal import run_hash
 
 
 @dataclass(frozen=True)
@@ -24,9 +20,14 @@ class ImageReport:
 
     header: Mapping[str, Any]
     scores: Mapping[str, Any]
-    tables: tuple[StudyTable, ...]
-    more: tuple[StudyTable, ...] = ()
+    tables: tuple[Table, ...]
+    more: tuple[Table, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], found: Figures) -> ImageReport:
+        """What a benchmark counted, under the header of its run."""
+        return cls(header, found.scores, found.tables, found.more, found.notes)
 
     def lines(self) -> list[tuple[str, str]]:
         """(what, value) pairs that say on what the tables rest."""
@@ -54,34 +55,17 @@ class ImageReport:
 
     def write(self, out: Path) -> None:
         """``report.json`` and ``report.md``. Raises EvaluationError."""
-        try:
-            text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
-            write_whole(out / "report.json", text + "\n")
-            write_whole(out / "report.md", self.as_markdown())
-        except OSError as error:
-            raise EvaluationError(
-                f"cannot write to {out}: {error.strerror}", "check --out"
-            ) from None
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        write_files(out, {"report.json": text + "\n", "report.md": self.as_markdown()})
 
 
-def reader_header(reader: ImageReader) -> dict[str, Any]:
-    """What reads the images, for the header of a run: its names and hashes, and that of the
-    thresholds where it has any."""
-    thresholds = getattr(reader, "thresholds", None)
-    made: dict[str, Any] = dict(reader.provenance())
-    if thresholds is not None:
-        made["thresholds"] = run_hash(thresholds.as_dict())
-    return made
-
-
-def session_header(session: Session) -> dict[str, Any]:
-    """What answers, for the header of a run: the names and hashes of what a session writes and
-    weighs queries with."""
-    made: dict[str, Any] = {**session.model.provenance(), "mode": session.mode.value}
-    if session.second is not None:
-        made["second"] = dict(session.second.provenance())
-    made["thresholds"] = run_hash(session.active_thresholds.as_dict())
-    return {**made, **sources_of(session)}
+def write_files(out: Path, files: Mapping[str, str]) -> None:
+    """Write texts by their names into a folder. Raises EvaluationError."""
+    try:
+        for name, text in files.items():
+            write_whole(out / name, text)
+    except OSError as error:
+        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
 
 
 def _told(value: Any) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.files import check_ids, read_bytes, read_json
+from ehrqa_cli.evaluate.files import check_ids, read_json, read_objects
 
 NULL = "null"
 # Where the files of 2022 are: a folder of one database, or the repository, which has two.
@@ -111,21 +111,18 @@ def unseen(dataset: Dataset, known: frozenset[str]) -> frozenset[str]:
 
 
 def _load_2024(folder: Path, split: str) -> Dataset:
-    digest = hashlib.sha256()
-    raw = _read(folder / "data.json", digest)
-    if not isinstance(raw, dict) or not isinstance(raw.get("data"), list):
-        raise EvaluationError(f"{folder}/data.json is not EHRSQL's", "expected {version, data: []}")
-    if not raw["data"]:
-        raise EvaluationError(f"{folder}/data.json holds no questions", "fetch it again")
-    labels = _optional(folder / "label.json", digest)
-    answers = _optional(folder / "answer.json") or {}
+    path = folder / "data.json"
+    entries = read_objects(path, ("id", "question")).content
+    whole = read_json(path).content
+    if not isinstance(whole, dict):
+        raise EvaluationError(f"{path} is not EHRSQL's", "expected {version, data: []}")
+    labels = _by_id(folder / "label.json")
+    answers = _by_id(folder / "answer.json") or {}
     noted = folder / "annotated.json"
-    templates = {}
-    if noted.is_file():
-        entries = _entries(noted, _read(noted), ("id",))
-        templates = {str(x["id"]): x.get("template") for x in entries}
+    notes = read_objects(noted, ("id",)).content if noted.is_file() else []
+    templates = {str(note["id"]): note.get("template") for note in notes}
     items = []
-    for entry in _entries(folder / "data.json", raw["data"], ("id", "question")):
+    for entry in entries:
         key = str(entry["id"])
         gold = labels.get(key) if labels is not None else None
         if labels is not None and gold is None:
@@ -144,21 +141,21 @@ def _load_2024(folder: Path, split: str) -> Dataset:
                 template=templates.get(key),
             )
         )
-    check_ids([item.id for item in items], folder / "data.json")
-    version = str(raw.get("version", "unknown"))
+    check_ids([item.id for item in items], path)
+    digest = hashlib.sha256(path.read_bytes())
+    if labels is not None:
+        digest.update((folder / "label.json").read_bytes())
+    version = str(whole.get("version", "unknown"))
     return Dataset("ehrsql-2024", split, version, digest.hexdigest(), tuple(items))
 
 
 def _load_2022(file: Path, split: str) -> Dataset:
-    digest = hashlib.sha256()
-    raw = _read(file, digest)
-    if not isinstance(raw, list) or not raw:
-        raise EvaluationError(f"{file} is not EHRSQL's", "expected a list of questions")
-    items = [_item_2022(entry, file) for entry in _entries(file, raw, ("id", "question"))]
+    source = read_objects(file, ("id", "question"))
+    items = [_item_2022(entry, file) for entry in source.content]
     check_ids([item.id for item in items], file)
-    databases = {str(entry["db_id"]) for entry in raw if entry.get("db_id")}
+    databases = {str(entry["db_id"]) for entry in source.content if entry.get("db_id")}
     version = " ".join([*sorted(databases), file.stem])
-    return Dataset("ehrsql-2022", split, version, digest.hexdigest(), tuple(items))
+    return Dataset("ehrsql-2022", split, version, source.sha256, tuple(items))
 
 
 def _item_2022(entry: Mapping[str, Any], file: Path) -> Item:
@@ -179,33 +176,11 @@ def _item_2022(entry: Mapping[str, Any], file: Path) -> Item:
     )
 
 
-def _entries(path: Path, found: Any, needed: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The objects of a list, each with the ``needed`` fields. Raises EvaluationError."""
-    if not isinstance(found, list):
-        raise EvaluationError(f"{path} is not EHRSQL's", "expected a list of questions")
-    for number, entry in enumerate(found, 1):
-        lacking = [n for n in needed if not isinstance(entry, dict) or n not in entry]
-        if lacking:
-            raise EvaluationError(
-                f"question {number} of {path} has no {' nor '.join(lacking)}",
-                "check that --data is the folder of this benchmark, or fetch it again",
-            )
-    return found
-
-
-def _read(path: Path, digest: Any = None) -> Any:
-    content = read_bytes(path)
-    parsed = read_json(path).content
-    if digest is not None:
-        digest.update(content)
-    return parsed
-
-
-def _optional(path: Path, digest: Any = None) -> dict[str, Any] | None:
+def _by_id(path: Path) -> dict[str, Any] | None:
     """A JSON object by question id; None where there is no such file."""
     if not path.is_file():
         return None
-    found = _read(path, digest)
+    found = read_json(path).content
     if not isinstance(found, dict):
         raise EvaluationError(f"{path} is not EHRSQL's", "expected {id: SQL or null, ...}")
     return found

@@ -5,28 +5,17 @@ A prediction is an answer or None (declined). Gold is an answer or None (unanswe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.types import Row, Scalar
+from ehrqa_cli.contracts.benchmarks import Measure, Record
 from ehrqa_cli.evaluate.calibration import bootstrap
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.calibration import Floats
 
-FIRST_ROWS = 100
 PENALTIES = (0, 5, 10)
-
-
-def comparable(rows: Iterable[Row]) -> str:
-    """Rows as the official scorer compares them: floats rounded to 3 decimals, every cell as
-    text, rows sorted, the first 100 of them; printed, which is how answer.json stores them."""
-    return str(sorted([_cell(cell) for cell in row] for row in rows)[:FIRST_ROWS])
-
-
-def _cell(cell: Scalar) -> str:
-    return str(round(cell, 3)) if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True)
@@ -104,6 +93,40 @@ def score(outcomes: Sequence[Outcome], penalties: Sequence[int] = PENALTIES) -> 
         unanswerable_recall=_share(declined, n - answerable),
         coverage=_share(both, answerable),
     )
+
+
+def outcome_of(record: Record) -> Outcome:
+    """Of a record with ``gold``, ``status`` and ``correct``."""
+    status = record["status"]
+    return Outcome(
+        record.get("gold") is not None,
+        status == "answered",
+        bool(record["correct"]),
+        status == "failed",
+    )
+
+
+def measures_of(records: Sequence[Record]) -> dict[str, Measure]:
+    """What each of such records counts in the scores that two runs are compared by."""
+
+    def reliability(penalty: int) -> Measure:
+        return lambda r: (outcome_of(r).reliability(penalty), 1.0)
+
+    def f1(part: Callable[[Outcome], bool]) -> Measure:
+        def one(record: Record) -> tuple[float, float]:
+            o = outcome_of(record)
+            return 2.0 * part(o), float(o.answered) + float(o.answerable)
+
+        return one
+
+    return {
+        **{f"RS({c})": reliability(c) for c in PENALTIES},
+        "RS(N)": reliability(len(records)),
+        "F1_ans": f1(lambda o: o.answered and o.answerable),
+        "P_exe": lambda r: (float(outcome_of(r).correct), float(outcome_of(r).answered)),
+        "R_exe": lambda r: (float(outcome_of(r).correct), float(outcome_of(r).answerable)),
+        "F1_exe": f1(lambda o: o.correct),
+    }
 
 
 def interval(

@@ -1,35 +1,21 @@
-"""Answers from notes: what gives them (a system, or a file), and what is checked of a citation."""
+"""Answers from notes: what gives them, how it is told to a benchmark, and how a citation is
+checked."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
-from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.contracts.notes import Note, NoteSpan
-from ehrqa_cli.evaluate.files import hash_file
-from ehrqa_cli.evaluate.given import why
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.notes import Note, NoteAnswer, NoteSpan
+from ehrqa_cli.contracts.types import Answer, Question, Scope, Status
+from ehrqa_cli.engine.faults import fault
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
+
+__all__ = ["LONGEST", "NoteSystem", "answer_of", "check_all", "fault_of", "parse_predictions"]
 
 LONGEST = 300  # characters of an excerpt
-_SHAPE = (
-    'expected {"id": answer, ...}, or lines of {"id", "prediction"} or of `ehrqa batch`; an '
-    "answer is a letter or a text, or null where the system declined"
-)
-
-
-@dataclass(frozen=True)
-class GivenAnswer:
-    """One answer. ``status`` is answered, abstained or failed; ``spans`` are cited best first."""
-
-    status: str
-    text: str | None = None
-    choice: str | None = None
-    spans: tuple[NoteSpan, ...] = ()
-    confidence: float | None = None
-    why: str | None = None
 
 
 class NoteSystem(Protocol):
@@ -40,96 +26,45 @@ class NoteSystem(Protocol):
 
     def answer(
         self, question: str, notes: Sequence[Note], choices: Mapping[str, str] | None
-    ) -> GivenAnswer:
-        """The answer from these notes, and from nothing else."""
+    ) -> NoteAnswer:
+        """The answer from these notes, and from nothing else. Raises EhrqaError."""
 
     def provenance(self) -> Mapping[str, str]:
         """Models, hashes and versions, enough to repeat the answers."""
 
 
-def read_answers(path: Path, ids: Iterable[str]) -> tuple[Mapping[str, GivenAnswer], str]:
-    """The answers by question id, one for each of ``ids``, and the file's SHA-256.
-
-    Raises EvaluationError for another file, or when an answer lacks.
-    """
+def answer_of(question: Question, ask: Callable[[], NoteAnswer]) -> Answer:
+    """What a reader makes of a question, with its seconds; a fault of one is its answer. With
+    choices it declines where it chooses none."""
+    started = time.perf_counter()
     try:
-        found = {key: _given(value) for key, value in parse_predictions(path).items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise EvaluationError(f"{path} holds no predictions", _SHAPE) from None
-    check_all(path, ids, found)
-    return found, hash_file(path)
+        found = ask()
+    except EhrqaError as error:  # one question that fails is a row, never the end of the run
+        return fault(question, error)
+    said = found.choice if question.choices else found.text
+    return Answer(
+        question,
+        Status.ABSTAINED if said is None else Status.ANSWERED,
+        Scope.NOTE,
+        text=found.text or "",
+        choice=found.choice,
+        confidence=found.confidence,
+        reason_kind=found.reason or None,
+        evidence=tuple(cited(span) for span in found.spans),
+        timings={"answer": round(time.perf_counter() - started, 6)},
+    )
 
 
-def check_all(path: Path, ids: Iterable[str], found: Container[str]) -> None:
-    """Raises EvaluationError when a question has no prediction."""
-    wanted = list(ids)
-    missing = [key for key in wanted if key not in found]
-    if missing:
-        raise EvaluationError(
-            f"{path} lacks {len(missing)} of {len(wanted)} questions",
-            f"give each an answer or null; the first is {missing[0]}",
-        )
+def cited(span: NoteSpan) -> dict[str, str | int]:
+    """A citation as the evidence of an answer."""
+    place: dict[str, str | int] = {"note_id": span.note_id, "start": span.start, "end": span.end}
+    return {"kind": "note", **place, "excerpt": span.excerpt}
 
 
-def parse_predictions(path: Path) -> dict[str, Any]:
-    """Whatever a file says of each id: a JSON object, a list, or lines with an ``id``.
-
-    Raises EvaluationError.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        whole = _whole(text)
-        if isinstance(whole, dict) and "id" in whole:
-            whole = [whole]
-        if isinstance(whole, list):
-            return {str(line["id"]): line for line in whole if "header" not in line}
-        return {str(key): value for key, value in whole.items()}
-    except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise EvaluationError(f"{path} holds no predictions", _SHAPE) from None
-
-
-def _whole(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
-
-
-def _given(value: Any) -> GivenAnswer:
-    if not isinstance(value, dict):
-        return _plain(value)
-    spans = tuple(_span(e) for e in value.get("evidence") or () if e.get("kind", "note") == "note")
-    choice = str(value["choice"]) if value.get("choice") else None
-    told = value.get("confidence")
-    if "status" not in value:
-        named = [n for n in ("prediction", "answer", "text", "choice") if n in value]
-        found = _plain(value[named[0]])
-        return GivenAnswer(found.status, found.text, choice, spans, told)
-    status = str(value["status"])
-    if status not in ("answered", "abstained", "failed"):
-        raise ValueError(status)
-    text = _words(value.get("text")) or _words(value.get("value"))
-    if status != "answered":
-        text = choice = None
-    return GivenAnswer(status, text, choice, spans, told, why(value))
-
-
-def _plain(value: Any) -> GivenAnswer:
-    text = _words(value)
-    return GivenAnswer("abstained") if text is None else GivenAnswer("answered", text)
-
-
-def _words(value: Any) -> str | None:
-    if isinstance(value, list):
-        return ", ".join(str(v) for v in value) or None
-    return None if value is None or value == "" else str(value)
-
-
-def _span(raw: Mapping[str, Any]) -> NoteSpan:
-    return NoteSpan(
-        str(raw["note_id"]), int(raw["start"]), int(raw["end"]), str(raw.get("excerpt", ""))
+def spans_of(answer: Answer) -> tuple[NoteSpan, ...]:
+    """The citations of an answer."""
+    return tuple(
+        NoteSpan(e["note_id"], e["start"], e["end"], e["excerpt"]) for e in answer.evidence
     )
 
 

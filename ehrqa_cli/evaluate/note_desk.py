@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
-from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.notes import Note, NoteAnswer
 from ehrqa_cli.contracts.plugins import NoteReader
-from ehrqa_cli.evaluate.note_answers import GivenAnswer
+from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.evaluate.note_answers import answer_of
 from ehrqa_cli.notes.desk import DEFAULT_READER, NoteDesk
 from ehrqa_cli.notes.importing.write import Writer
 from ehrqa_cli.notes.read.choose import open_reader
@@ -20,7 +20,6 @@ from ehrqa_cli.notes.store import NoteStore
 
 # Fewer are answered sooner here than by processes that must first open everything themselves.
 ENOUGH = 64
-Asked = tuple[str, int, Mapping[str, str] | None]  # question, patient, choices
 
 
 class DeskSystem:
@@ -63,34 +62,36 @@ class DeskSystem:
 
     def answer(
         self, question: str, notes: Sequence[Note], choices: Mapping[str, str] | None
-    ) -> GivenAnswer:
+    ) -> NoteAnswer:
         """The answer from the notes of the one patient that ``notes`` are of."""
-        if self._desk is None:
-            raise EvaluationError("the notes are not there yet", "call prepare first")
-        return _answer(self._desk, (question, notes[0].patient_id, choices))
+        return self._there().answer(question, notes[0].patient_id, choices)
 
-    def answer_many(
-        self, asked: Sequence[Asked], workers: int | None = None
-    ) -> Iterator[tuple[GivenAnswer, float]]:
-        """The answers in their order, and the seconds of each; a fault of one is its answer. With
-        several processes they are the same: each has the reader and the notes for itself. Without
-        ``workers`` there is one for each processor, where that pays."""
+    def answers(
+        self, questions: Sequence[Question], workers: int | None = None
+    ) -> Iterator[Answer]:
+        """The answers in their order; each question names its patient. With several processes they
+        are the same: each has the reader and the notes for itself. Without ``workers`` there is
+        one for each processor, where that pays."""
         from ehrqa_cli.engine.workers import how_many
 
-        if self._desk is None:
-            raise EvaluationError("the notes are not there yet", "call prepare first")
+        desk = self._there()
         small = self.name == DEFAULT_READER  # a larger one fits in once
         count = how_many(workers) if small or workers else 1
-        if count == 1 or self.name is None or len(asked) < ENOUGH:
-            yield from (_timed(self._desk, one) for one in asked)
+        if count == 1 or self.name is None or len(questions) < ENOUGH:
+            yield from (_asked(desk, question) for question in questions)
             return
         pool = ProcessPoolExecutor(
             count, get_context("spawn"), _open_desk, (str(self._db()), self.name)
         )
         try:
-            yield from pool.map(_of_worker, asked)
+            yield from pool.map(_of_worker, questions)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _there(self) -> NoteDesk:
+        if self._desk is None:
+            raise EvaluationError("the notes are not there yet", "call prepare first")
+        return self._desk
 
     def _db(self) -> Path:
         assert self._folder is not None
@@ -100,27 +101,9 @@ class DeskSystem:
         return {"reader": self.reader.name, **self.reader.provenance()}
 
 
-def _answer(desk: NoteDesk, asked: Asked) -> GivenAnswer:
-    question, patient, choices = asked
-    found = desk.answer(question, patient, choices)
-    answered = found.choice if choices else found.text
-    return GivenAnswer(
-        "abstained" if answered is None else "answered",
-        found.text,
-        found.choice,
-        found.spans,
-        found.confidence,
-        found.reason or None,
-    )
-
-
-def _timed(desk: NoteDesk, asked: Asked) -> tuple[GivenAnswer, float]:
-    started = time.perf_counter()
-    try:
-        found = _answer(desk, asked)
-    except EhrqaError as error:  # one question that fails is a row, never the end of the run
-        found = GivenAnswer("failed", why=error.message)
-    return found, round(time.perf_counter() - started, 6)
+def _asked(desk: NoteDesk, question: Question) -> Answer:
+    patient, choices = question.patient_id or 0, dict(question.choices) or None
+    return answer_of(question, lambda: desk.answer(question.text, patient, choices))
 
 
 _desk: NoteDesk | None = None  # of a worker
@@ -137,6 +120,6 @@ def _open_desk(db: str, reader: str) -> None:
     _desk = NoteDesk.open(Path(db), open_reader(reader))
 
 
-def _of_worker(asked: Asked) -> tuple[GivenAnswer, float]:
+def _of_worker(question: Question) -> Answer:
     assert _desk is not None
-    return _timed(_desk, asked)
+    return _asked(_desk, question)

@@ -1,7 +1,8 @@
 """Your own file of questions as a benchmark (``ehrqa eval own``): a plugin like any other.
 
-Gold is a SELECT, rows, or nothing where the question is to be declined. An answer is right when its
-rows are the gold's as a set, columns in order, numbers to three decimals.
+Gold is a SELECT or rows, or several that are all right, or nothing where the question is to be
+declined. An answer is right when its rows are a gold's as a set, in any order of columns, numbers
+to three decimals.
 """
 
 from __future__ import annotations
@@ -11,14 +12,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Record
+from ehrqa_cli.contracts.benchmarks import (
+    Benchmark,
+    BenchmarkItem,
+    Cells,
+    Execute,
+    Figures,
+    Listing,
+    Measured,
+    Record,
+    Table,
+)
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate.files import check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.metrics import outcome_of, score
+from ehrqa_cli.evaluate.predictions import rows_of
+from ehrqa_cli.evaluate.rows import same_rows
 
 _NAMES = ("{split}.jsonl", "questions.jsonl", "{split}.json")
 _HINT = 'write {"id": "1", "question": "...", "gold_sql": "SELECT ..."} a line'
 _GROUPS = ("group", "tier", "template", "q_tag")
+_SHOWN = 5  # rows of an answer in the list of wrong ones
+Rows = tuple[Any, ...]
 
 
 class OwnQuestions(Benchmark):
@@ -27,9 +43,11 @@ class OwnQuestions(Benchmark):
 
     name: ClassVar[str] = "own"
     about: ClassVar[str] = (
-        "a file of your own questions with gold SQL or answers: RS(0), RS(10), F1"
+        "a file of your own questions with gold SQL or answers: right, wrong, declined; RS(0), F1"
     )
-    needs: ClassVar[str] = "SPLIT.jsonl or questions.jsonl, or the file itself (docs/evaluation.md)"
+    needs: ClassVar[str] = (
+        "SPLIT.jsonl, questions.jsonl, or the file itself (docs/evaluation-own.md)"
+    )
 
     def load(self, data: Path, split: str) -> Sequence[BenchmarkItem]:
         """As the contract says; ``data`` is a folder, or the file itself."""
@@ -44,25 +62,19 @@ class OwnQuestions(Benchmark):
         """As the contract says."""
         if item.gold is None or answer.status is not Status.ANSWERED:
             return {"correct": False}
-        from ehrqa_cli.evaluate.asked import plain_rows  # which needs the engine
-
-        return {"correct": plain_rows(answer.rows) == plain_rows(_rows(item, execute))}
+        golds = _golds(item.gold)
+        wanted = [_rows(item, gold, execute) for gold in golds]
+        if any(same_rows(answer.rows, rows) for rows in wanted):
+            return {"correct": True}
+        if all("rows" in gold for gold in golds):
+            return {"correct": False}
+        # To be shown beside the wrong answer: no query tells what it should have been.
+        kept = [[list(row) for row in rows[:_SHOWN]] for rows in wanted]
+        return {"correct": False, "wanted": kept}
 
     def aggregate(self, records: Sequence[Record]) -> Mapping[str, float | None]:
         """The scores of EHRSQL-2024 (metrics.Scores), in per cent."""
-        from ehrqa_cli.evaluate.metrics import Outcome, score
-
-        found = score(
-            [
-                Outcome(
-                    r["gold"] is not None,
-                    r["status"] == "answered",
-                    bool(r["correct"]),
-                    r["status"] == "failed",
-                )
-                for r in records
-            ]
-        )
+        found = score([outcome_of(record) for record in records])
         return {
             **{f"RS({penalty})": value for penalty, value in found.rs.items()},
             "F1_ans": found.f1_ans,
@@ -71,6 +83,19 @@ class OwnQuestions(Benchmark):
             "F1_exe": found.f1_exe,
         }
 
+    def figures(self, found: Measured) -> Figures:
+        """What became of the questions, the scores, the scores by group, and what was wrong."""
+        counts = _outcomes(found.records)
+        scores = dict(self.aggregate(found.records))
+        rows = tuple((name, n, 100.0 * n / len(found.records)) for name, n in counts.items())
+        tables = (
+            Table("1", f"{len(found.records)} questions", ("", "questions", "%"), (("", rows),)),
+            Table("2", "scores", ("measure", "value"), (("", tuple(scores.items())),)),
+            *self._by_group(found.records, tuple(scores), "3"),
+            *_wrong(found.records),
+        )
+        return Figures({**scores, "outcomes": counts}, tables)
+
     @classmethod
     def sample(cls, folder: Path) -> tuple[Path, str]:
         """As the contract says."""
@@ -78,6 +103,7 @@ class OwnQuestions(Benchmark):
             {"id": "a", "question": "one?", "gold_sql": "SELECT 1, 2.5", "tier": 1},
             {"id": "b", "question": "two?", "gold_answer": [["x"], ["y"]], "tier": 1},
             {"id": "c", "question": "three?", "gold_answer": 7, "tier": 2},
+            {"id": "e", "question": "four?", "gold_sql": ["SELECT 4, 5", "SELECT 6"], "tier": 2},
             {"id": "d", "question": "will it rain?", "answerable": False, "tier": "abstain"},
         ]
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -88,7 +114,9 @@ class OwnQuestions(Benchmark):
         """As the contract says."""
         if item.gold is None:
             return Answer(item.question, Status.ABSTAINED)
-        return Answer(item.question, Status.ANSWERED, rows=_rows(item, execute))
+        return Answer(
+            item.question, Status.ANSWERED, rows=_rows(item, _golds(item.gold)[0], execute)
+        )
 
 
 def _item(line: Mapping[str, Any], number: int, path: Path) -> BenchmarkItem:
@@ -104,28 +132,48 @@ def _item(line: Mapping[str, Any], number: int, path: Path) -> BenchmarkItem:
 
 
 def _gold(line: Mapping[str, Any], number: int, path: Path) -> Any:
-    """{"sql": ...} or {"rows": ...}; None for a question to be declined."""
+    """{"sql": ...} or {"rows": ...}, {"any": [...]} of several; None for a question to be
+    declined."""
     answer = line.get("gold_answer", line.get("answer"))
-    if answer is not None:
-        values = answer if isinstance(answer, list) else [answer]
-        rows = [value if isinstance(value, list) else [value] for value in values]
-        if any(not isinstance(cell, str | int | float | None) for row in rows for cell in row):
-            raise EvaluationError(f"question {number} of {path}: its answer is no rows", _HINT)
-        return {"rows": rows}
+    answers = [answer] if answer is not None else line.get("answers")
+    if answers is not None:
+        if not isinstance(answers, list):
+            raise EvaluationError(f"question {number} of {path}: its answers are no list", _HINT)
+        return _of([{"rows": _cells(one, number, path)} for one in answers], number, path)
     sql = line.get("gold_sql")
-    if isinstance(sql, str) and sql.strip():
-        return {"sql": sql}
-    said = [name for name in ("gold_sql", "gold_answer", "answer", "answerable") if name in line]
-    if not said or line.get("answerable"):
+    texts = sql if isinstance(sql, list) else [sql]
+    if all(isinstance(text, str) and text.strip() for text in texts):
+        return _of([{"sql": text} for text in texts], number, path)
+    names = ("gold_sql", "gold_answer", "answer", "answers", "answerable")
+    if isinstance(sql, list) or not any(n in line for n in names) or line.get("answerable"):
         raise EvaluationError(f"question {number} of {path} has no gold", _HINT)
     return None
 
 
-def _rows(item: BenchmarkItem, execute: Execute) -> tuple[Any, ...]:
-    if "rows" in item.gold:
-        return tuple(tuple(row) for row in item.gold["rows"])
+def _of(golds: list[dict[str, Any]], number: int, path: Path) -> dict[str, Any]:
+    if not golds:
+        raise EvaluationError(f"question {number} of {path} has no gold", _HINT)
+    return golds[0] if len(golds) == 1 else {"any": golds}
+
+
+def _cells(answer: Any, number: int, path: Path) -> list[list[Any]]:
     try:
-        return execute(item.gold["sql"])
+        return [list(row) for row in rows_of(answer)]
+    except ValueError:
+        raise EvaluationError(
+            f"question {number} of {path}: its answer is no rows", _HINT
+        ) from None
+
+
+def _golds(gold: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return gold.get("any") or [gold]
+
+
+def _rows(item: BenchmarkItem, gold: Mapping[str, Any], execute: Execute) -> Rows:
+    if "rows" in gold:
+        return tuple(tuple(row) for row in gold["rows"])
+    try:
+        return execute(gold["sql"])
     except Cancelled:
         raise
     except DatabaseError as error:
@@ -133,3 +181,54 @@ def _rows(item: BenchmarkItem, execute: Execute) -> tuple[Any, ...]:
             f"the gold SQL of {item.question.id} does not run: {error.message}",
             "mend it; it must be one SELECT over this database",
         ) from None
+
+
+def _outcomes(records: Sequence[Record]) -> dict[str, int]:
+    """How many questions ended how. An answer to a question that has none is wrong."""
+    declined = [record for record in records if record["status"] == "abstained"]
+    answered = [record for record in records if record["status"] == "answered"]
+    rightly = sum(record["gold"] is None for record in declined)
+    right = sum(bool(record["correct"]) for record in answered)
+    return {
+        "right": right,
+        "wrong": len(answered) - right,
+        "declined": len(declined),
+        "declined rightly": rightly,
+        "declined though there is an answer": len(declined) - rightly,
+        "failed": len(records) - len(answered) - len(declined),
+    }
+
+
+def _wrong(records: Sequence[Record]) -> tuple[Table, ...]:
+    rows: list[Cells] = [
+        (str(r["id"]), " ".join(r["question"].split()), _given(r), _wanted(r))
+        for r in records
+        if r["status"] == "answered" and not r["correct"]
+    ]
+    if not rows:
+        return ()
+    columns = ("id", "question", "given", "gold")
+    return (Listing("4", "wrong answers", columns, (("", tuple(rows)),)),)
+
+
+def _given(record: Record) -> str:
+    if record.get("why"):
+        return str(record["why"])
+    given = record["prediction"]
+    return _shown(given) if isinstance(given, list) else str(given)
+
+
+def _wanted(record: Record) -> str:
+    if record["gold"] is None:
+        return "to be declined"
+    if "wanted" in record:  # the first rows of its queries too
+        return " or ".join(map(_shown, record["wanted"]))
+    golds = _golds(record["gold"])
+    return " or ".join(_shown(gold["rows"]) if "rows" in gold else gold["sql"] for gold in golds)
+
+
+def _shown(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows in one line: cells with commas, rows with semicolons; the first few."""
+    told = "; ".join(", ".join(str(cell) for cell in row) for row in rows[:_SHOWN])
+    more = len(rows) - _SHOWN
+    return f"{told}; and {more} more" if more > 0 else told or "(no rows)"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli import registry
+from ehrqa_cli.contracts.benchmarks import Benchmark, Measure, Record
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS
-from ehrqa_cli.evaluate.metrics import PENALTIES, Outcome
+from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS, whole_lines
+from ehrqa_cli.evaluate.metrics import measures_of
 
 Plain = dict[str, Any]
-# (part, whole) of one question; a measure is the sum of parts over the sum of wholes, in per cent.
-Measure = Callable[[Plain], tuple[float, float]]
 
 RIGHT, WRONG, DECLINED, FAILED = "right", "wrong", "declined", "failed"
 _MADE_BY = "give a folder that `ehrqa eval BENCHMARK --out DIR` wrote"
@@ -57,7 +56,7 @@ def read_run(folder: Path) -> SavedRun:
     if not isinstance(header, dict):
         raise EvaluationError(f"{path} does not begin with the header of a run", _MADE_BY)
     benchmark = str(header.get("benchmark") or header.get("dataset") or "")
-    if _family(benchmark) not in _MEASURES and not _plugged(benchmark):
+    if benchmark not in _MEASURES and _name(benchmark) not in registry.names(registry.BENCHMARK):
         raise EvaluationError(f"{path} is of an unknown benchmark, '{benchmark}'", _MADE_BY)
     records = {str(line["id"]): line for line in lines[1:] if "id" in line}
     if not records:
@@ -65,12 +64,15 @@ def read_run(folder: Path) -> SavedRun:
     return SavedRun(folder, benchmark, header, records, _seconds(folder, records))
 
 
-def measures(run: SavedRun) -> dict[str, Measure]:
+def measures(run: SavedRun) -> Mapping[str, Measure]:
     """What a benchmark counts, by its own names; the same order in all its runs."""
-    return _MEASURES.get(_family(run.benchmark), _ehrsql)(run)
+    if run.benchmark in _MEASURES:
+        return _MEASURES[run.benchmark](run)
+    records = list(run.records.values())
+    return _plugin(run.benchmark).measures(records) or measures_of(records)
 
 
-def states(record: Plain) -> dict[str, str]:
+def states(record: Record) -> dict[str, str]:
     """``right``, ``wrong``, ``declined`` or ``failed``, by system where a record is of several
     (else under an empty name). Declining a question without an answer is right."""
     if isinstance(record.get("systems"), dict):
@@ -92,14 +94,14 @@ def states(record: Plain) -> dict[str, str]:
     return {"": RIGHT if is_right(record) else WRONG}
 
 
-def answerable(record: Plain) -> bool:
+def answerable(record: Record) -> bool:
     """Has the question an answer?"""
     if "answerable" in record:
         return bool(record["answerable"])
     return "gold" not in record or record["gold"] is not None
 
 
-def is_right(record: Plain) -> bool:
+def is_right(record: Record) -> bool:
     """Is the answer right? A graded one is right when judges mostly say so; without judges when it
     is word for word that of gold."""
     if record.get("correct") is not None:
@@ -110,52 +112,24 @@ def is_right(record: Plain) -> bool:
     return bool(record.get("exact", record.get("em", 0.0)) == 1.0)
 
 
-def cluster(run: SavedRun, key: str) -> str:
+def cluster(run: SavedRun) -> Callable[[str], str]:
     """What is resampled with a question: all questions about its study, patient or note, as the
     benchmark's own intervals do."""
-    record = run.records[key]
-    if run.benchmark == "mimic-cxr-vqa":
-        return str(record.get("study_id"))
-    if run.benchmark == "ehrnoteqa":
-        return str(record.get("patient_id"))
-    if run.benchmark == "emrqa" and "em" in record:
-        return key.rpartition("/")[0]
-    return key
-
-
-def _ehrsql(run: SavedRun) -> dict[str, Measure]:
-    def outcome(r: Plain) -> Outcome:
-        return Outcome(
-            answerable(r), r["status"] == "answered", bool(r["correct"]), r["status"] == "failed"
-        )
-
-    def reliability(penalty: int) -> Measure:
-        return lambda r: (outcome(r).reliability(penalty), 1.0)
-
-    def f1(part: Callable[[Outcome], bool]) -> Measure:
-        return lambda r: (
-            2.0 * part(outcome(r)),
-            float(outcome(r).answered) + float(outcome(r).answerable),
-        )
-
-    found = {f"RS({c})": reliability(c) for c in PENALTIES}
-    return found | {
-        "RS(N)": reliability(len(run.records)),
-        "F1_ans": f1(lambda o: o.answered and o.answerable),
-        "P_exe": lambda r: (float(outcome(r).correct), float(outcome(r).answered)),
-        "R_exe": lambda r: (float(outcome(r).correct), float(outcome(r).answerable)),
-        "F1_exe": f1(lambda o: o.correct),
-    }
+    if run.benchmark == "emrqa":
+        notes = "em" in next(iter(run.records.values()))
+        return lambda key: key.rpartition("/")[0] if notes else key
+    together = "" if run.benchmark in _MEASURES else _plugin(run.benchmark).together
+    return lambda key: str(run.records[key].get(together)) if together else key
 
 
 def _abstention(run: SavedRun) -> dict[str, Measure]:
     """Those of the paper's tables for each system; a method is measured where it has an outcome,
     which is the test part."""
     names = dict.fromkeys(name for r in run.records.values() for name in r.get("systems", {}))
-    plain = _ehrsql(run)
+    plain = measures_of(list(run.records.values()))
 
     def of(name: str, measure: Measure) -> Measure:
-        def one(r: Plain) -> tuple[float, float]:
+        def one(r: Record) -> tuple[float, float]:
             found = r.get("systems", {}).get(name)
             return (0.0, 0.0) if found is None else measure({**found, "gold": r.get("gold")})
 
@@ -172,59 +146,13 @@ def _spider(_run: SavedRun) -> dict[str, Measure]:
     }
 
 
-def _ehrxqa(_run: SavedRun) -> dict[str, Measure]:
-    def known(field: str) -> Measure:
-        return lambda r: (
-            float(bool(r.get(field))),
-            float(answerable(r) and r.get(field) is not None),
-        )
-
-    fields = {"Acc_LF": "acc_lf", "Acc_EX|gt": "ex_gt", "Acc_EX|pred": "correct"}
-    found = {name: known(field) for name, field in fields.items()}
-    return found | {"Acc_EX|labels": known("ex_labels"), "right of answered": _of_answered}
-
-
-def _vqa(_run: SavedRun) -> dict[str, Measure]:
-    def micro(r: Plain) -> tuple[float, float]:
-        given, gold = set(r["prediction"] or ()), set(r["gold"])
-        return 2.0 * len(given & gold), float(len(given) + len(gold))
-
-    return {
-        "accuracy": lambda r: (float(r["correct"]), 1.0),
-        "micro-F1": micro,
-        "accuracy of answered": _of_answered,
-    }
-
-
-def _noteqa(run: SavedRun) -> dict[str, Measure]:
-    # Over the questions that have an answer; declining one counts as 0.
-    def grade(read: Callable[[Plain], float | None], defined: Callable[[Plain], bool]) -> Measure:
-        return lambda r: (float(read(r) or 0.0), float(answerable(r) and defined(r)))
-
-    def judged(r: Plain) -> float | None:
-        verdicts = r.get("verdicts")
-        return sum(verdicts) / len(verdicts) if verdicts else None
-
-    has_judge = any("verdicts" in r for r in run.records.values())
-    return {
-        "accuracy": grade(lambda r: r.get("correct"), lambda r: "correct" in r),
-        "exact match": grade(lambda r: r.get("exact"), lambda r: "correct" not in r),
-        "F1": grade(lambda r: r.get("f1"), lambda r: "correct" not in r),
-        "judge": grade(judged, lambda _r: has_judge),
-        "declined of unanswerable": lambda r: (
-            float(not answerable(r) and r["status"] == "abstained"),
-            float(not answerable(r)),
-        ),
-    }
-
-
 def _emrqa(run: SavedRun) -> dict[str, Measure]:
     first = next(iter(run.records.values()))
     if "predictions" not in first:
         return {"exact match": lambda r: (r["em"], 1.0), "F1": lambda r: (r["f1"], 1.0)}
 
     def of(split: str, name: str) -> Measure:
-        def one(r: Plain) -> tuple[float, float]:
+        def one(r: Record) -> tuple[float, float]:
             counted = r["gold"] is not None and str(r["id"]).startswith(split)
             return float(counted and states(r).get(name) == RIGHT), float(counted)
 
@@ -236,31 +164,20 @@ def _emrqa(run: SavedRun) -> dict[str, Measure]:
     return {f"{split}{name}": of(split, name) for split in splits for name in first["predictions"]}
 
 
-def _of_answered(r: Plain) -> tuple[float, float]:
-    answered = r["status"] == "answered" and answerable(r)
-    return float(bool(r["correct"]) and answered), float(answered)
-
-
+# Of the benchmarks that are no plugins.
 _MEASURES: dict[str, Callable[[SavedRun], dict[str, Measure]]] = {
-    "ehrsql": _ehrsql,
     "abstention": _abstention,
     "spider": _spider,
-    "ehrxqa": _ehrxqa,
-    "mimic-cxr-vqa": _vqa,
-    "ehrnoteqa": _noteqa,
     "emrqa": _emrqa,
 }
 
 
-def _plugged(benchmark: str) -> bool:
-    """Is it a plugin's? Its records have what EHRSQL's scores are made of."""
-    from ehrqa_cli import registry
-
-    return benchmark in registry.names(registry.BENCHMARK)
+def _name(benchmark: str) -> str:
+    return "ehrsql" if benchmark.startswith("ehrsql") else benchmark  # of 2022 and of 2024
 
 
-def _family(benchmark: str) -> str:
-    return "ehrsql" if benchmark.startswith("ehrsql") else benchmark
+def _plugin(benchmark: str) -> Benchmark:
+    return registry.load(registry.BENCHMARK, _name(benchmark), Benchmark)()  # type: ignore[type-abstract]
 
 
 def _seconds(folder: Path, records: Mapping[str, Plain]) -> dict[str, dict[str, float]]:
@@ -272,17 +189,9 @@ def _seconds(folder: Path, records: Mapping[str, Plain]) -> dict[str, dict[str, 
 
 
 def _objects(path: Path) -> list[Plain]:
-    found = []
     try:
-        # A line cut short by an interruption is the last; only line feeds end one.
-        for text in path.read_text(encoding="utf-8").split("\n"):
-            line = json.loads(text) if text.strip() else None
-            if isinstance(line, dict):
-                found.append(line)
+        return list(whole_lines(path))
     except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:
         raise EvaluationError(f"{path} is not text", _MADE_BY) from None
-    except ValueError:
-        pass
-    return found

@@ -31,6 +31,7 @@ _OF_QUERIES = {
     BM25: "the same with the nearest examples",
     NEAREST: "the query of the nearest training question, as it is",
 }
+OWN = {**_ABOUT}
 EHRSQL = {**_ABOUT, **_OF_QUERIES}
 EHRXQA = {
     **_ABOUT,
@@ -50,29 +51,6 @@ EHRNOTEQA = {
     "most-common": "multi-choice: the letter that is right most often",
     "longest": "multi-choice: the longest option",
     "random": "multi-choice: any option, by --seed",
-}
-SPIDER = {GOLD: _ABOUT[GOLD], ABSTAIN: "no query for any question"}
-EMR_EVIDENCE = {
-    "bm25": "lines by BM25",
-    "vectors": "lines by sentence vectors",
-    "reader": "what the note reader cites",
-    GOLD: _ABOUT[GOLD],
-    ABSTAIN: "no line for any question",
-}
-# By the names that the tables have.
-EMR_CLASSES = {
-    "majority": "majority",
-    "tfidf": "TF-IDF + logistic regression",
-    "cues": "cue sentences",
-    GOLD: _ABOUT[GOLD],
-    ABSTAIN: "no class for any record",
-}
-EMR_FORMS = {
-    "hm-1": "HM-1",
-    "hm-2": "HM-2",
-    "sequence": "sequence model",
-    GOLD: GOLD,
-    ABSTAIN: ABSTAIN,
 }
 
 

@@ -55,7 +55,7 @@ def choose(rows: Sequence[dict[str, Any]], count: int, each: int) -> list[dict[s
     # the order of a file is random already: what comes first of a skeleton is as good as any
     ordered = sorted(rows, key=lambda r: (r["source"] != "ehrsql", -common[skeleton(r["form"])]))
     turns: Counter[str] = Counter()
-    ranked = []
+    ranked: list[tuple[int, int, int, dict[str, Any]]] = []
     for row in ordered:
         name = skeleton(row["form"])
         turns[name] += 1

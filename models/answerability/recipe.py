@@ -49,7 +49,7 @@ def main() -> None:
     if not vectors.exists():
         run(python, HERE / "vectors.py", "--out", vectors)
     given = ("--data", *data, "--without", *args.without, "--vectors", vectors)
-    budget = ("--minutes", str(args.minutes), "--threads", str(args.threads))
+    budget: tuple[str, ...] = ("--minutes", str(args.minutes), "--threads", str(args.threads))
     if args.warm:
         budget = (*budget, "--warm", str(args.warm.resolve()))
     held, full = work / "held", work / "run"

@@ -2,8 +2,8 @@
 
     python models/note_reader/recipe.py [--db EHR.sqlite] [--split fit|all] [--write FILE]
 
-The questions are ours: tests/benchmarks/notes_own (evidence only), notes_own/reading and
-notes_own/stays. Four models with a penalty on the square of the weights, numpy only:
+The questions are ours: models/corpus/notes (evidence only), its reading/ and its stays/. Four
+models with a penalty on the square of the weights, numpy only:
 
 - line: of all lines of a patient, those that hold the evidence (conditional logit);
 - option: of the options, the right one (log-linear over pairs of an option and a line, where the
@@ -41,7 +41,7 @@ from ehrqa_cli.notes.read.question import ask
 from ehrqa_cli.notes.read.weights import Weights, score
 
 HERE = Path(__file__).resolve().parent
-OWN = HERE.parents[1] / "tests" / "benchmarks" / "notes_own"
+OWN = HERE.parent / "corpus" / "notes"
 SETS = (OWN, OWN / "reading", OWN / "stays")
 NONE = Weights({}, {}, {}, {}, {"null": 0.0, "null_choice": 0.0})
 DECAY = {"line": 0.02, "option": 0.03, "null": 0.015, "null_choice": 0.015}
@@ -229,7 +229,7 @@ def fit_options(some: list[Case], decay: float) -> dict[str, float]:
     deviation = np.where(deviation > 1e-6, deviation, 1.0)
     x /= deviation
     shut = np.where(open_ > 0, 0.0, -1e9)
-    told = gold.any(axis=(1, 2))
+    told = np.asarray(gold.any(axis=(1, 2)))
 
     def share(z: Any, mask: Any) -> Any:
         e = np.exp(z - z.max(axis=(1, 2), keepdims=True)) * mask
@@ -295,7 +295,11 @@ def fit(train: list[Case], reader: EmbeddedReader) -> Weights:
         plain, [c.answerable for c in written], [c.weight for c in written], DECAY["null"]
     )
     some = [c for c in written if c.supports]
-    both = [decline.with_options(decline.features_of(c.evidence), c.supports) for c in some]
+    both = [
+        decline.with_options(decline.features_of(c.evidence), c.supports)
+        for c in some
+        if c.evidence is not None and c.supports
+    ]
     null_choice = fit_null(
         both, [c.answerable for c in some], [c.weight for c in some], DECAY["null_choice"]
     )

@@ -2,9 +2,9 @@
 
     python models/note_router/recipe.py --db EHR.sqlite --ehrsql EHRSQL_DIR [--write]
 
-Notes: phrasings.txt filled from its lists, and tests/benchmarks/notes_own. Tables and images:
+Notes: phrasings.txt filled from its lists, and models/corpus/notes. Tables and images:
 phrasings.txt too, EHRSQL-2024 train (the unanswerable ones too, which the tables decline),
-questions of `ehrqa_cli.sets`, and the "tune" half of tests/benchmarks/clinicians; half of those
+questions of `ehrqa_cli.sets`, and models/corpus/tables/clinicians.jsonl; half of those
 that name a patient are taken a second time with "he", "she" or "the patient" instead, so that the
 number of a patient tells nothing. Prints the accuracy with whole phrasings, templates and patients
 left out. Needs scikit-learn and the sentence model; four minutes of one core.
@@ -26,13 +26,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
-from ehrqa_cli.sets.pairs.generate import generate
-from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.engine.note_route import BUCKETS, MIDDLING, buckets, masked
 from ehrqa_cli.notes.find.embed import Embedder
+from ehrqa_cli.sets.pairs.generate import generate
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 
 HERE = Path(__file__).resolve().parent
-BENCHMARKS = HERE.parents[1] / "tests" / "benchmarks"
+CORPUS = HERE.parent / "corpus"
 EACH = 14  # questions drawn of a phrasing
 BUILT = 7000
 STRENGTH = 0.3  # C of the regression
@@ -112,7 +112,7 @@ def own() -> list[Example]:
     """The note questions written for this project."""
     found = []
     for file in ("questions.jsonl", "reading/questions.jsonl"):
-        for each in lines_of(BENCHMARKS / "notes_own" / file):
+        for each in lines_of(CORPUS / "notes" / file):
             group = f"{file} {each['patient_id']}"
             found.append(Example(each["question"], 1, group, "own note questions", OWN))
     return found
@@ -131,9 +131,8 @@ def tables(db: Path, ehrsql: Path, seed: int) -> list[Example]:
         found.append(Example(each["question"], 0, group, source))
     for pair in generate(BUILT, seed, read_vocabulary(db)):
         found.append(Example(pair.question, 0, f"{pair.family} {pair.template}", "built"))
-    for each in lines_of(BENCHMARKS / "clinicians" / "questions.jsonl"):
-        if each["split"] == "tune":
-            found.append(Example(each["question"], 0, each["id"], "own table questions", OWN))
+    for each in lines_of(CORPUS / "tables" / "clinicians.jsonl"):
+        found.append(Example(each["question"], 0, each["id"], "own table questions", OWN))
     return found
 
 

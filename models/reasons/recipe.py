@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from ehrqa_cli.sets.pairs.generate import Generator, generate
-from ehrqa_cli.sets.pairs.templates import Template
-from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.engine.reasons import SURE, TELL, ngrams
+from ehrqa_cli.sets.pairs.fill import Generator
+from ehrqa_cli.sets.pairs.generate import generate
+from ehrqa_cli.sets.pairs.templates import Template
+from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.text2sql.linking import Linker
 
 HERE = Path(__file__).resolve().parent
@@ -106,8 +107,8 @@ def examples(maker: Maker, n: int) -> list[Example]:
     each = max(1, int(0.7 * n) // sum(len(t.wordings) for t, _ in known))
     for template, kind in known:
         for wording in range(len(template.wordings)):
-            texts = {maker.text(template, wording) for _ in range(each)}
-            found += [(t, kind, template.text, wording) for t in sorted(filter(None, texts))]
+            drawn = {maker.text(template, wording) for _ in range(each)}
+            found += [(t, kind, template.text, wording) for t in sorted(filter(None, drawn))]
     texts = sorted(set(maker.answerable(int(0.3 * n))))
     return found + [(t, "answerable", f"answerable {i % 50}", i) for i, t in enumerate(texts)]
 

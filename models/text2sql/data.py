@@ -68,7 +68,9 @@ def collate(examples: list[Example], pad: int, multiple: int = 8) -> Batch:
     """Right-padded batch whose length is a multiple of ``multiple`` (few shapes to compile)."""
     length = -(-max(len(e.ids) - 1 for e in examples) // multiple) * multiple
     ids = torch.full((len(examples), length), pad)
-    where, target, row = [], [], []
+    where: list[int] = []
+    target: list[int] = []
+    row: list[int] = []
     for i, e in enumerate(examples):
         ids[i, : len(e.ids) - 1] = torch.tensor(e.ids[:-1])
         # The token before the form (<form>) predicts its first lexeme.

@@ -65,7 +65,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.verb == "dump":
         dump(*args.paths)
-    elif not check(*args.paths, args.tolerance):
+    elif not check(args.paths[0], args.paths[1], args.tolerance):
         sys.exit(1)
 
 

@@ -36,7 +36,10 @@ def pairs(args: argparse.Namespace, python: str) -> Path:
     built, inverse = args.work / "built.jsonl", args.work / "ehrsql.jsonl"
     prepared: Path = args.work / "prepared.jsonl"
     if not built.exists():
-        options = ("--n", str(args.count), "--seed", str(args.seed), "--out", built)
+        options: tuple[str | Path, ...] = (
+            *("--n", str(args.count), "--seed", str(args.seed)),
+            *("--out", built),
+        )
         run(python, "-m", "ehrqa_cli.sets.pairs.generate", "--db", args.db, *options)
     if not inverse.exists():
         options = ("--data", args.ehrsql, "--split", "train", "--out", inverse)

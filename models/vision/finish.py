@@ -24,6 +24,7 @@ from export import OUTPUTS, Whole, onnx_of, shrink, soup, swapped
 from measure import aucs
 from operate import calibrate_card
 from outlier import Outlier, areas
+from pixels import SIZE
 from torch import nn
 from train import member, trained_masks
 
@@ -121,7 +122,7 @@ def write(out: Path, model: nn.Module, valid: data.Films, nih: Path) -> None:
         "name": "ehrqa-vision",
         "file": path.name,
         "sha256": digest,
-        "input": {"name": "image", "size": [data.SIZE, data.SIZE], "channels": 1,
+        "input": {"name": "image", "size": [SIZE, SIZE], "channels": 1,
                   "scale": 1 / 255, "mean": [0.0], "std": [1.0], "fit": "stretch"},
         "findings": {"output": "findings", "activation": "sigmoid",
                      "labels": labels(good)},

@@ -26,7 +26,7 @@ from ehrqa_cli.vqa.imaging.picture import Picture
 from ehrqa_cli.vqa.model import card, graph
 from ehrqa_cli.vqa.model.network import Seen, VisionModel
 
-Array = npt.NDArray[np.floating]
+Array = npt.NDArray[np.float64]
 LEAST, FOLDS, BATCH = 10, 5, 16
 
 

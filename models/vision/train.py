@@ -17,6 +17,7 @@ import data
 import network
 import torch
 from measure import aucs
+from pixels import SIZE
 from run import Run
 from torch.nn import functional as F
 
@@ -121,7 +122,7 @@ def main() -> None:
         began, total = time.time(), 0.0
         torch.manual_seed(given.seed * 1000 + epoch)
         model.train()
-        size = 160 if epoch < given.small else data.SIZE
+        size = 160 if epoch < given.small else SIZE
         for rows in torch.randperm(len(train)).split(BATCH)[:per_epoch]:
             images, labels = batch(train, shapes, rows, size, given)
             total += run.step(loss_of(model, images, labels, 0.02))

@@ -17,6 +17,7 @@ import network
 import numpy as np
 import torch
 from measure import dice, ratio
+from pixels import SIZE
 from run import Run
 from torch.nn import functional as F
 
@@ -85,7 +86,7 @@ def main() -> None:
             rows = torch.as_tensor(learn)[torch.randint(len(learn), (BATCH,))]
             film, truth = images[rows].float() / 255, masks[rows].float() / 255
             strength = 1.0 if torch.rand(()) < 0.5 else 0.4  # most films are taken with care
-            moved, turned = augment.warp(film, truth, data.SIZE, strength)
+            moved, turned = augment.warp(film, truth, SIZE, strength)
             moved = augment.marks(augment.tone(moved))
             total += run.step(loss_of(model(moved), F.avg_pool2d(turned, 2)))
         line = {"step": run.done, "loss": round(total / EVERY, 4)}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ehrqa_cli.engine import Mode
 from ehrqa_cli.engine.risk import Thresholds
-from ehrqa_cli.evaluate.ehrsql import EhrSqlRun
+from ehrqa_cli.evaluate.ehrsql import run_ehrsql
 from ehrqa_cli.text2sql.local import LocalModel
 
 
@@ -23,7 +23,7 @@ def measure(path: Path, args: argparse.Namespace) -> str:
     """One row of the table. Raises EhrqaError for a file that cannot be used."""
     model = LocalModel(path, threads=args.threads)
     began = time.perf_counter()
-    report = EhrSqlRun(
+    report = run_ehrsql(
         args.data,
         args.split,
         args.db,
@@ -31,7 +31,7 @@ def measure(path: Path, args: argparse.Namespace) -> str:
         model=model,
         mode=Mode.FAST,
         thresholds=Thresholds.off(),
-    ).run()
+    )
     took = time.perf_counter() - began
     found = report.overall
     rs = found.rs

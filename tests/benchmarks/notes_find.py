@@ -1,6 +1,6 @@
 """How well and how fast lines of notes are found.
 
-    python tests/benchmarks/notes_find.py quality --data tests/benchmarks/notes_own
+    python tests/benchmarks/notes_find.py quality --data models/corpus/notes
     python tests/benchmarks/notes_find.py quality --data ../shared/data/noteqa
     python tests/benchmarks/notes_find.py embedding
     python tests/benchmarks/notes_find.py size --notes 100000 --folder /tmp/many
@@ -39,6 +39,7 @@ from ehrqa_cli.notes.store import NoteStore
 
 DISTINCT = 2000  # notes that are written; more are copies
 VARIANTS = {"words": (0.0, 0.0, 1.0), "meaning": (1.0, 0.3, 0.0), "both": None}
+OWN = Path(__file__).parents[2] / "models/corpus/notes"
 
 
 def gold_rank(found: list[Line], evidence: list[dict[str, str]], texts: dict[str, str]) -> int:
@@ -233,7 +234,7 @@ def _times(name: str, times: list[float], cpu: list[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["quality", "embedding", "size", "ask"])
-    parser.add_argument("--data", type=Path, default=Path(__file__).parent / "notes_own")
+    parser.add_argument("--data", type=Path, default=OWN)
     parser.add_argument("--notes", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "ehrqa_notes")
     chosen = parser.parse_args()

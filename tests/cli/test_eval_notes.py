@@ -1,4 +1,4 @@
-"""``ehrqa eval ehrnoteqa``, ``emrqa`` and ``rankings`` on small made-up trees."""
+"""``ehrqa eval ehrnoteqa`` on a small made-up tree."""
 
 from __future__ import annotations
 
@@ -56,25 +56,8 @@ def answers(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def emr_data(tmp_path: Path) -> Path:
-    folder = tmp_path / "emrqa"
-    folder.mkdir()
-    answer = {
-        "answer_entity_type": "single",
-        "text": "40 mg",
-        "evidence": "Furosemide 40 mg daily.",
-        "evidence_start": 2,
-    }
-    qas = [{"id": [["q", "q"]], "question": ["dose of furosemide ?"], "answers": [answer]}]
-    part = {"title": "medication", "paragraphs": [{"note_id": 1, "context": NOTE, "qas": qas}]}
-    (folder / "data.json").write_text(json.dumps({"data": [part]}))
-    return folder
-
-
-def test_they_are_listed(cli):
-    listed = cli("eval", "list").out
-    assert all(f"{name}  " in listed for name in ("ehrnoteqa", "emrqa", "rankings"))
+def test_it_is_listed(cli):
+    assert "ehrnoteqa  " in cli("eval", "list").out
 
 
 def test_ehrnoteqa(cli, notes_data, answers, tmp_path):
@@ -127,7 +110,7 @@ def first_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "load", load_first)
 
 
-def test_a_reader_through_the_desk(cli, first_line, notes_data, emr_data):
+def test_a_reader_through_the_desk(cli, first_line, notes_data):
     rows = [json.loads(line) for line in (notes_data / "questions.jsonl").read_text().split("\n")]
     rows[0]["question"], rows[1]["question"] = "What dose of furosemide?", "who said furosemide?"
     (notes_data / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -143,10 +126,6 @@ def test_a_reader_through_the_desk(cli, first_line, notes_data, emr_data):
     assert "reader first, model none" in ran.out
     ran = cli(*flags, "--format", "free-text", "--json")
     assert json.loads(ran.out)["scores"]["F1"]["value"] == pytest.approx(6 / 7)
-    flags = ("eval", "emrqa", "--data", emr_data, "--finder", "reader", "--reader", "first")
-    ran = cli(*flags)
-    assert ran.code == 0, ran.err
-    assert "all\t1\t1\t100.0" in ran.out
 
 
 def test_a_reader_that_is_not_there(cli, notes_data):
@@ -154,42 +133,14 @@ def test_a_reader_that_is_not_there(cli, notes_data):
     assert ran.code == 2 and "nobody" in ran.err
 
 
-def test_emrqa(cli, emr_data, tmp_path):
-    ran = cli("eval", "emrqa", "--data", emr_data, "--out", tmp_path / "out")
-    assert ran.code == 0, ran.err
-    assert "all\t1\t1\t100.0" in ran.out and "predictor  finder bm25" in ran.out
-    (tmp_path / "p.json").write_text('{"medication/1/0": ["Seen today."]}')
-    ran = cli("eval", "emrqa", "--data", emr_data, "--predictions", tmp_path / "p.json")
-    assert ran.code == 0 and "all\t1\t1\t0.0" in ran.out
-
-
-def test_emrqa_needs_what_its_task_reads(cli, emr_data, tmp_path):
-    assert cli("eval", "emrqa").code == 2
-    ran = cli("eval", "emrqa", "--task", "forms", "--db", tmp_path / "no.sqlite")
-    assert ran.code == 1 and "no.sqlite" in ran.err
-    ran = cli("eval", "emrqa", "--task", "classes", "--data", emr_data)
-    assert ran.code == 1 and "no labelled records" in ran.err and "i2b2" in ran.err
-
-
-def test_rankings(cli, tmp_path):
-    pytest.importorskip("scipy", reason="correlations need the eval extra")
-    (tmp_path / "s.csv").write_text("system,ours,A\nx,1,10\ny,2,30\nz,3,20\n")
-    ran = cli("eval", "rankings", tmp_path / "s.csv")
-    assert ran.code == 0 and "A\t0.50\t0.33\t3" in ran.out
-    ran = cli("eval", "rankings", tmp_path / "none.csv")
-    assert ran.code == 1 and "none.csv" in ran.err
-
-
-@pytest.mark.parametrize("name", ["ehrnoteqa", "emrqa"])
-def test_wrong_paths(cli, name, answers, tmp_path):
-    flags = ("eval", name, "--predictions", answers)
+def test_wrong_paths(cli, answers, tmp_path):
+    flags = ("eval", "ehrnoteqa", "--predictions", answers)
     ran = cli(*flags, "--data", tmp_path / "nowhere")
     assert ran.code == 1 and "does not exist" in ran.err
     (tmp_path / "empty").mkdir()
     ran = cli(*flags, "--data", tmp_path / "empty")
     assert ran.code == 1 and "expected one of" in ran.err
-    for file in ("data.json", "EHRNoteQA.jsonl"):
-        (tmp_path / "empty" / file).write_text('{"data": [')
+    (tmp_path / "empty" / "EHRNoteQA.jsonl").write_text('{"data": [')
     ran = cli(*flags, "--data", tmp_path / "empty")
     assert ran.code == 1 and "fetch it again" in ran.err
 

@@ -73,6 +73,23 @@ def test_answers_of_another_system(cli, ehr: Path, questions: Path, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("rote")
+def test_gold_and_declining_are_systems_of_any_benchmark(cli, ehr: Path, questions: Path):
+    command = ("eval", "own", "--data", questions, "--db", ehr, "--json", "--system")
+    for system, right in (("gold", 100.0), ("abstain", 25.0)):
+        found = json.loads(cli(*command, system).out)
+        assert found["scores"]["RS(0)"] == right
+        assert found["header"]["predictor"] == {"system": system}
+    assert "there is no system 'nobody'" in cli(*command, "nobody").err
+
+
+@pytest.mark.usefixtures("rote")
+def test_the_wrong_ones_are_listed(cli, ehr: Path, questions: Path):
+    ran = cli("eval", "own", "--data", questions, "--db", ehr)
+    assert "wrong\t1\t25.0" in ran.out and "declined rightly\t1\t25.0" in ran.out
+    assert "odd\thow many patients are odd?\t2\t1" in ran.out
+
+
+@pytest.mark.usefixtures("rote")
 def test_what_is_no_file_of_questions_is_said(cli, ehr: Path, tmp_path: Path):
     for data, told in ((tmp_path / "none", "does not exist"), (tmp_path, "questions of your own")):
         ran = cli("eval", "own", "--data", data, "--db", ehr)

@@ -11,24 +11,11 @@ import pytest
 from ehrqa_cli.cli import main
 from ehrqa_cli.cli.commands import COMMANDS, root_help
 from ehrqa_cli.contracts.errors import PluginError
+from ehrqa_cli.ehr.demo.make import build_demo
+
+from .commands_page import PAGE, all_commands, page
 
 HEAVY = ("click", "rich", "sqlglot", "numpy", "llama_cpp", "sqlite_utils", "platformdirs", "typing")
-
-
-def all_commands() -> list[tuple[str, click.Command]]:
-    found: list[tuple[str, click.Command]] = []
-    context = click.Context(main.root)
-
-    def walk(prefix: str, group: click.Group) -> None:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            assert command is not None
-            found.append((f"{prefix} {name}", command))
-            if isinstance(command, click.Group):
-                walk(f"{prefix} {name}", command)
-
-    walk("ehrqa", main.root)
-    return found
 
 
 def python(code: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +34,20 @@ def test_the_help_page_and_version_import_nothing_heavy(flag):
     done = python(code, *([flag] if flag else []))
     assert done.stderr.strip() == "0 []"
     assert done.stdout.startswith("ehrqa 0." if flag == "--version" else "Usage: ehrqa")
+
+
+def test_only_the_first_question_imports_sqlite_utils(tmp_path):
+    """It makes the answer log; a row more is no reason to."""
+    db = tmp_path / "demo.sqlite"
+    build_demo(db, patients=3)
+    code = (
+        "import sys; from ehrqa_cli.__main__ import main; code = main();"
+        "print(code, 'sqlite_utils' in sys.modules)"
+    )
+    log = {"EHRQA_LOG_FILE": str(tmp_path / "log.db"), "EHRQA_LOG": "on"}
+    for first in (True, False):
+        done = python(code, "ask", "how many patients are there?", "--db", str(db), **log)
+        assert done.stdout.splitlines()[-1] == f"0 {first}", done.stderr
 
 
 def test_the_headless_core_imports_no_heavy_library():
@@ -85,10 +86,8 @@ def test_every_command_has_help_with_examples(cli):
             assert not isinstance(option, click.Option) or option.help, (name, option.name)
 
 
-def test_every_command_stands_in_the_readme():
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    missing = [name for name, command in all_commands() if name not in readme]
-    assert missing == []
+def test_the_page_of_commands_is_theirs():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python tests/cli/commands_page.py`"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """What words alone give away about a set: the n-gram report and the debiased split (Yang et al.
-2024), made by the same code that `ehrqa eval abstention` measures with."""
+2024), made by the same code as `ehrqa eval abstention --write-split`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ehrqa_cli.contracts.errors import BuildError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.abstention.split import Split, SplitSettings
+    from ehrqa_cli.evaluate.bias.split import Split
     from ehrqa_cli.evaluate.load import Dataset, Item
 
 REPORT, DEBIASED = "bias.json", "debiased"
@@ -27,8 +27,8 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     ratio first) and ``debiased/`` (a new valid and test, made of the set's). Returns a
     summary for the card. Raises BuildError or EvaluationError when they cannot be written."""
     from ehrqa_cli.cli.output import to_json
-    from ehrqa_cli.evaluate.abstention.ngrams import NAMES, Patterns
-    from ehrqa_cli.evaluate.abstention.split import write_split
+    from ehrqa_cli.evaluate.bias.ngrams import NAMES, Patterns
+    from ehrqa_cli.evaluate.bias.split import write_split
     from ehrqa_cli.evaluate.load import load_ehrsql
     from ehrqa_cli.sets.own.journal import replace_text
     from ehrqa_cli.sets.own.shares import SPLITS
@@ -91,20 +91,13 @@ def _split(items: Sequence[Item], seed: int, settings: str) -> Split:
     """The split of these settings; ``auto``: of the strictest that put at least a fifth of the
     unanswerable questions into the new test set (the paper's ratios are those of a set of
     thousands), else one at random."""
-    from ehrqa_cli.evaluate.abstention.split import at_random, debiased
+    from ehrqa_cli.evaluate.bias.split import SplitSettings, at_random, debiased
 
     if settings != AUTO:
-        return debiased(items, split_settings(settings), seed)
+        return debiased(items, SplitSettings.parse(settings), seed)
     for text in _LADDER:
-        found = debiased(items, split_settings(text), seed)
+        found = debiased(items, SplitSettings.parse(text), seed)
         none = [sum(i.gold is None for i in part) for part in (found.valid, found.test)]
         if none[1] and none[1] >= sum(none) / 5:
             return found
     return at_random(items, seed)
-
-
-def split_settings(text: str) -> SplitSettings:
-    """λ1-λ2-M. Raises UsageError."""
-    from ehrqa_cli.cli.eval.abstention import _settings
-
-    return _settings(text)

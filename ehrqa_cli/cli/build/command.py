@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.build.notes import COMMANDS as NOTE_COMMANDS
+from ehrqa_cli.cli.added import OpenGroup
+from ehrqa_cli.cli.build.notes import notes
 from ehrqa_cli.cli.build.options import out_option, seed_option
 from ehrqa_cli.cli.build.prepare import prepare
 from ehrqa_cli.cli.build.review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 
 if TYPE_CHECKING:
-    from ehrqa_cli.sets.pairs.paraphrase import Wordings
+    from ehrqa_cli.sets.own.paraphrases import Wordings
 
 _DEFAULT, _DEFAULT_VQA = 5_000, 4_800
 _splits = click.option(
@@ -32,7 +33,7 @@ _threads = click.option(
 _graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
 
 
-@click.group(name="build", short_help="Build question sets from your own EHR.")
+@click.group(name="build", cls=OpenGroup, short_help="Build question sets from your own EHR.")
 def build() -> None:
     """Build question sets from your own EHR, chest X-rays and notes. Nothing leaves this computer.
 
@@ -43,8 +44,7 @@ def build() -> None:
     """
 
 
-build.add_command(prepare)
-for _command in (*NOTE_COMMANDS, review):
+for _command in (prepare, notes, review):
     build.add_command(_command)
 
 
@@ -84,12 +84,13 @@ def questions(**flags: Any) -> int:
       ehrqa build questions --db ehr.sqlite --scene-graphs labels --out mine
     """
     from ehrqa_cli import config
-    from ehrqa_cli.cli.build.bias import AUTO, bias, split_settings
-    from ehrqa_cli.evaluate.metrics import comparable
+    from ehrqa_cli.cli.build.bias import AUTO, bias
+    from ehrqa_cli.evaluate.bias.split import SplitSettings
+    from ehrqa_cli.evaluate.rows import comparable
     from ehrqa_cli.sets.own.build import QuestionsOrder, build_questions
 
     if flags["debias"] != AUTO:
-        split_settings(flags["debias"])  # before anything is made
+        SplitSettings.parse(flags["debias"])  # before anything is made
     db: Path = database_path(flags["db"], config.load())
     database = open_database(db)
     try:
@@ -162,7 +163,7 @@ def vqa(**flags: Any) -> int:
 
 
 def _wordings(flags: dict[str, Any], advance: diagnostics.Advance) -> Wordings | None:
-    from ehrqa_cli.sets.pairs.paraphrase import wordings
+    from ehrqa_cli.sets.own.paraphrases import wordings
 
     if flags["paraphrase"] is None:
         return None

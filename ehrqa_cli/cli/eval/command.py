@@ -6,12 +6,10 @@ import click
 
 from ehrqa_cli.cli.eval import images as eval_images
 from ehrqa_cli.cli.eval import notes as eval_notes
-from ehrqa_cli.cli.eval.abstention import abstention
 from ehrqa_cli.cli.eval.compare import compare
 from ehrqa_cli.cli.eval.ehrsql import ehrsql
 from ehrqa_cli.cli.eval.list import list_benchmarks
 from ehrqa_cli.cli.eval.plugged import Benchmarks
-from ehrqa_cli.cli.eval.spider import spider
 
 
 @click.group(name="eval", cls=Benchmarks, short_help="Measure ehrqa on a benchmark.")
@@ -25,7 +23,7 @@ def evaluation() -> None:
     """
 
 
-for _command in (list_benchmarks, ehrsql, compare, abstention, spider):
+for _command in (list_benchmarks, ehrsql, compare):
     evaluation.add_command(_command)
 for _command in (*eval_images.COMMANDS, *eval_notes.COMMANDS):
     evaluation.add_command(_command)

@@ -10,36 +10,35 @@ import click
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.eval.report import check_html, html_option, write_html
 from ehrqa_cli.cli.eval.systems import (
+    data_option,
     fewshot_options,
     open_writer,
+    run_options,
     seed_option,
+    split_option,
     system_option,
     variant_of,
     workers_option,
 )
-from ehrqa_cli.cli.options import FILE, as_of_option, database_path, db_option, json_option
+from ehrqa_cli.cli.options import as_of_option, database_path, db_option, json_option
 from ehrqa_cli.evaluate import systems
 
 
 @click.command(short_help="Questions over tables, some without an answer.")
-@click.option("--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder.")
-@click.option("--split", default="valid", show_default=True, help="Its split.")
+@data_option()
+@split_option
 @db_option
 @as_of_option
 @system_option(systems.EHRSQL)
-@click.option("--predictions", type=FILE, metavar="FILE", help="The same as --system FILE.")
+@run_options
 @click.option(
     "--model",
     metavar="NAME|FILE",
     help="The text-to-SQL model [default: local]; the GGUF file of a few-shot system.",
 )
 @fewshot_options
-@click.option(
-    "--limit", type=click.IntRange(min=1), help="Take only about N questions, spread evenly."
-)
 @seed_option
 @workers_option
-@click.option("--out", type=FILE, metavar="DIR", help="Write answers and scores here; resumes.")
 @html_option
 @json_option
 def ehrsql(**flags: Any) -> int:
@@ -75,8 +74,7 @@ def ehrsql(**flags: Any) -> int:
             flags["data"],
             flags["split"],
             db,
-            predictions=chosen.predictions,
-            system=chosen.name or systems.OURS,
+            chosen,
             writer=writer,
             model=settings.model if writer else flags["model"] or settings.model,
             mode=mode,
@@ -97,9 +95,9 @@ def ehrsql(**flags: Any) -> int:
 def _draw(out: Path, header: dict[str, Any]) -> None:
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate import plots
-    from ehrqa_cli.evaluate.abstention import signals
     from ehrqa_cli.evaluate.ehrsql import RECORDS
     from ehrqa_cli.evaluate.records import read_records
+    from ehrqa_cli.evaluate.variants import in_force
 
     if not plots.available():
         diagnostics.note(f"no plots: {plots.HOW_TO_GET_IT}")
@@ -107,6 +105,6 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
     title = f"{header['dataset']} {header['version']} ({header['dataset_sha256'][:12]})"
     records = read_records(out / RECORDS)
     stored = shipped_thresholds()
-    in_force = signals.in_force(stored, records) if stored else None
-    for path in plots.draw_run(records, out, title, in_force):
+    obeyed = in_force(stored, records) if stored else None
+    for path in plots.draw_run(records, out, title, obeyed):
         diagnostics.note(f"drawn: {path}")

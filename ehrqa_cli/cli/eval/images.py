@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,17 @@ from ehrqa_cli.cli import diagnostics
 from ehrqa_cli.cli.eval.report import (
     check_html,
     html_option,
-    print_report,
+    measure,
     together,
-    write_report_html,
 )
 from ehrqa_cli.cli.eval.systems import (
+    data_option,
     fewshot_options,
     open_measured,
     open_writer,
+    run_options,
     seed_option,
+    split_option,
     system_option,
     workers_option,
 )
@@ -47,10 +49,8 @@ TEXTS = ("question", "template_text")
 
 _shared = together(
     [
-        click.option(
-            "--data", type=FILE, required=True, metavar="DIR", help="The benchmark's folder."
-        ),
-        click.option("--split", default="valid", show_default=True, help="Its split."),
+        data_option(),
+        split_option,
         db_option,
         scene_graphs_option,
         images_option,
@@ -61,15 +61,7 @@ _shared = together(
             metavar="DIR",
             help="Gold scene graphs in a folder of labels, to measure the image reader by.",
         ),
-        click.option("--predictions", type=FILE, metavar="FILE", help="The same as --system FILE."),
-        click.option(
-            "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
-        ),
-        click.option(
-            "--limit",
-            type=click.IntRange(min=1),
-            help="Take only about N questions, spread evenly.",
-        ),
+        run_options,
         seed_option,
         click.option(
             "--text",
@@ -105,39 +97,22 @@ def mimic_cxr_vqa(**flags: Any) -> int:
           --images files --reference reference_auroc.tsv --out run1
       ehrqa eval mimic-cxr-vqa --data mimic-cxr-vqa --split test --predictions p.jsonl
     """
-    from ehrqa_cli.evaluate.mimic_cxr_vqa import VqaRun
+    from ehrqa_cli.evaluate.mimic_cxr_vqa import MimicCxrVqa
 
     check_html(flags)
     chosen = systems.choose(flags["system"], flags["predictions"], systems.CXR_VQA)
-    asks = chosen.asks
     path = flags["db"]
-    if asks and flags["scene_graphs"] is None:
+    if chosen.asks and flags["scene_graphs"] is None:
         path = database_path(path)  # the images of the studies are registered there
-    reader = _reader(flags, path) if asks else None
-    if asks and reader is None:
+    reader = _reader(flags, path) if chosen.asks else None
+    if chosen.asks and reader is None:
         raise UsageError(
             "there is no reader of images",
             "name the folder of images with --images DIR, or labels with --scene-graphs DIR",
         )
-    database = open_database(path) if path else None
-    try:
-        with diagnostics.progress() as advance:
-            report = VqaRun(
-                flags["data"],
-                flags["split"],
-                reader,
-                database,
-                labels=_labels(flags),
-                reference=flags["reference"],
-                progress=lambda done, total: advance(done, total, "questions"),
-                system=chosen.name or systems.OURS,
-                **_common(flags, chosen),
-            ).run()
-    finally:
-        if database is not None:
-            database.close()
-    write_report_html(flags, report)
-    return print_report(report, flags["as_json"])
+    with closing(open_database(path)) if path else nullcontext() as database:
+        benchmark = MimicCxrVqa(reader, database, _labels(flags), flags["reference"], flags["text"])
+        return measure(flags, benchmark, chosen, asked=benchmark.asked if chosen.asks else None)
 
 
 @click.command(short_help="Questions over tables and chest X-rays.")
@@ -168,7 +143,8 @@ def ehrxqa(**flags: Any) -> int:
           --system fewshot-bm25 --model qwen2.5-coder-1.5b.gguf --shots 10
     """
     from ehrqa_cli import config
-    from ehrqa_cli.evaluate.ehrxqa import XqaRun
+    from ehrqa_cli.evaluate import answering
+    from ehrqa_cli.evaluate.ehrxqa import EhrXqa
     from ehrqa_cli.evaluate.examples import examples_for
     from ehrqa_cli.evaluate.fewshot import NEURALSQL
 
@@ -179,7 +155,6 @@ def ehrxqa(**flags: Any) -> int:
     session = open_measured(path, flags, chosen, settings.model)
     with ExitStack() as stack:
         stack.enter_context(session)
-        advance = stack.enter_context(diagnostics.progress())
         if session.graphs is None:
             diagnostics.note(
                 "without --images or --scene-graphs, questions about images are declined"
@@ -190,22 +165,27 @@ def ehrxqa(**flags: Any) -> int:
             lambda: examples_for(flags["data"], flags["split"], flags["text"], flags["examples"]),
             NEURALSQL,
         )
-        writer = opener(session.database.schema()) if opener else None
-        if writer is not None:
+
+        def asked() -> answering.System:
+            if opener is None:
+                return answering.asked(session, flags["workers"])
+            writer = opener(session.database.schema())
             stack.callback(writer.close)
-        report = XqaRun(
-            flags["data"],
-            flags["split"],
-            session,
-            labels=_labels(flags),
-            progress=lambda done, total: advance(done, total, "questions"),
-            system=chosen.name or systems.OURS,
-            writer=writer,
-            workers=flags["workers"],
-            **_common(flags, chosen),
-        ).run()
-    write_report_html(flags, report)
-    return print_report(report, flags["as_json"])
+            return answering.written(writer)
+
+        labels = _labels(flags)
+        return measure(
+            flags,
+            EhrXqa(
+                flags["text"],
+                answering.executor(session, labels) if labels else None,
+                answering.reader_header(labels) if labels else None,
+            ),
+            chosen,
+            asked=asked if opener or chosen.asks else None,
+            facts=answering.session_facts(session),
+            execute=answering.executor(session),
+        )
 
 
 COMMANDS = (mimic_cxr_vqa, ehrxqa)
@@ -222,8 +202,3 @@ def _labels(flags: dict[str, Any]) -> Vqa | None:
     from ehrqa_cli.vqa import OracleGraphs, Vqa
 
     return Vqa(OracleGraphs.open(folder))
-
-
-def _common(flags: dict[str, Any], chosen: systems.Chosen) -> dict[str, Any]:
-    found = {name: flags[name] for name in ("out", "limit", "seed", "text")}
-    return {**found, "predictions": chosen.predictions}

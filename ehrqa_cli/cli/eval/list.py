@@ -19,9 +19,10 @@ def list_benchmarks(as_json: bool) -> int:
       ehrqa eval list
       ehrqa eval list --json
     """
+    from ehrqa_cli.cli.added import listed
     from ehrqa_cli.evaluate.catalogue import BENCHMARKS, plugged
 
-    every = (*BENCHMARKS, *plugged())
+    every = (*BENCHMARKS, *listed(), *plugged())
     if as_json:
         output.json_line([benchmark.as_dict() for benchmark in every])
         return 0

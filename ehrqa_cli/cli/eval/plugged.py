@@ -1,53 +1,52 @@
-"""``ehrqa eval NAME`` for the benchmark of a plugin, ``own`` among them."""
+"""``ehrqa eval NAME`` for a benchmark without a command of its own: ``own``, and other plugins'."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.eval.report import (
-    check_html,
-    html_option,
-    print_report,
-    together,
-    write_report_html,
+from ehrqa_cli.cli.added import OpenGroup
+from ehrqa_cli.cli.eval.report import Command, check_html, html_option, measure, together
+from ehrqa_cli.cli.eval.systems import (
+    data_option,
+    judge_option,
+    run_options,
+    seed_option,
+    split_option,
+    system_option,
+    workers_option,
 )
-from ehrqa_cli.cli.options import FILE, answer_options, json_option, read_answer_options
+from ehrqa_cli.cli.options import answer_options, json_option, read_answer_options
+from ehrqa_cli.contracts.benchmarks import Benchmark
 from ehrqa_cli.contracts.errors import PluginError
-
-_options = together(
-    [
-        click.option(
-            "--data", type=FILE, required=True, metavar="PATH", help="The benchmark's files."
-        ),
-        click.option("--split", default="valid", show_default=True, help="Its split."),
-        answer_options,
-        click.option("--out", type=FILE, metavar="DIR", help="Write records here; resumes."),
-        click.option(
-            "--predictions", type=FILE, metavar="FILE", help="Score these instead of asking."
-        ),
-        click.option(
-            "--limit",
-            type=click.IntRange(min=1),
-            help="Take only about N questions, spread evenly.",
-        ),
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Processes that answer [default: one a core where it is worth it].",
-        ),
-        html_option,
-        json_option,
-    ]
-)
+from ehrqa_cli.evaluate import systems
 
 
-class Benchmarks(click.Group):
+def _options(benchmark: type[Benchmark] | None) -> Callable[[Command], Command]:
+    """The options of a benchmark's command, or of a broken one's; those of its judge and seed
+    where it has any use of them."""
+    judge = [judge_option] if benchmark and benchmark.judged else []
+    seed = [seed_option] if benchmark and "seed" in benchmark.header else []
+    return together(
+        [
+            data_option("PATH", "The benchmark's files."),
+            split_option,
+            answer_options,
+            system_option(_systems(benchmark)),
+            run_options,
+            *judge,
+            *seed,
+            workers_option,
+            html_option,
+            json_option,
+        ]
+    )
+
+
+class Benchmarks(OpenGroup):
     """The commands of ``ehrqa eval``: our own, and one for each benchmark that is a plugin."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,58 +67,58 @@ def _names() -> list[str]:
 
 @cache
 def _command(name: str) -> click.Command:
-    """The command of one benchmark; its plugin is loaded when the command or its help is asked."""
+    """The command of one benchmark; its plugin is loaded when the command or its help is asked.
+    That of a broken one says so."""
+    plugin: type[Benchmark] | None = None
+    try:
+        plugin = _load(name)
+        about = plugin.about or f"the benchmark {name}"
+    except PluginError as error:
+        about = f"broken: {error.message}"
 
-    @click.command(name, short_help=_about(name))
-    @_options
-    def measure(**flags: Any) -> int:
-        return _run(name, flags)
+    @click.command(name, short_help=about)
+    @_options(plugin)
+    def command(**flags: Any) -> int:
+        return _run(_load(name)(), flags)
 
-    measure.help = f"""{_about(name)}.
+    command.help = f"""{about}.
 
 \b
 Examples:
   ehrqa eval {name} --data PATH --split valid --db ehr.sqlite --out run1 --html
 
 With --out, records go to records.jsonl and the report to report.json and report.md."""
-    return measure
+    return command
 
 
-def _about(name: str) -> str:
-    try:
-        return _load(name).about or f"the benchmark {name}"
-    except PluginError as error:
-        return f"broken: {error.message}"
-
-
-def _load(name: str) -> Any:
+def _load(name: str) -> type[Benchmark]:
     from ehrqa_cli import registry
-    from ehrqa_cli.contracts.benchmarks import Benchmark
 
-    return registry.load(registry.BENCHMARK, name, Benchmark)
+    return registry.load(registry.BENCHMARK, name, Benchmark)  # type: ignore[type-abstract]
 
 
-def _run(name: str, flags: dict[str, Any]) -> int:
+def _run(benchmark: Benchmark, flags: dict[str, Any]) -> int:
     from dataclasses import replace
 
-    from ehrqa_cli.evaluate.plugged import PluggedRun
+    from ehrqa_cli.evaluate.answering import asked, executor, session_facts
+    from ehrqa_cli.evaluate.judge import open_judge
 
     check_html(flags)
+    chosen = systems.choose(flags["system"], flags["predictions"], _systems(type(benchmark)))
+    if flags.get("judge"):
+        benchmark.judge = open_judge(flags["judge"])
     options = replace(read_answer_options(flags), log=False)
-    out: Path | None = flags["out"]
-    with options.session() as session, diagnostics.progress() as advance:
-        report = PluggedRun(
-            _load(name)(),
-            flags["data"],
-            flags["split"],
-            session,
-            patient=options.patient,
-            predictions=flags["predictions"],
-            out=out,
-            limit=flags["limit"],
-            workers=flags["workers"],
-            progress=lambda done, total: advance(done, total, "questions"),
-        ).run()
-    code = print_report(report, flags["as_json"])
-    write_report_html(flags, report)
-    return code
+    patient, workers = options.patient, flags["workers"]
+    with options.session() as session:
+        return measure(
+            flags,
+            benchmark,
+            chosen,
+            asked=(lambda: asked(session, workers, patient)) if chosen.asks else None,
+            facts={**session_facts(session), "patient": patient},
+            execute=executor(session),
+        )
+
+
+def _systems(benchmark: type[Benchmark] | None) -> Mapping[str, str]:
+    return {**systems.OWN, **(benchmark.systems if benchmark else {})}

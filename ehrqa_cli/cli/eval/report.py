@@ -11,8 +11,9 @@ from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.abstention.tables import StudyTable
+    from ehrqa_cli.contracts.benchmarks import Benchmark, Table
     from ehrqa_cli.evaluate.image_report import ImageReport
+    from ehrqa_cli.evaluate.systems import Chosen
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,10 +40,31 @@ def check_html(flags: Mapping[str, Any]) -> None:
         raise UsageError("--html needs a folder to write to", "give it with --out DIR")
 
 
+def measure(flags: Mapping[str, Any], benchmark: Benchmark, chosen: Chosen, **more: Any) -> int:
+    """Run a benchmark and print its report; ``more`` are further fields of BenchmarkRun. Returns
+    the exit code. Raises what the run does."""
+    from ehrqa_cli.evaluate.runner import BenchmarkRun
+
+    with diagnostics.progress() as advance:
+        report = BenchmarkRun(
+            benchmark,
+            flags["data"],
+            flags.get("split", ""),
+            chosen,
+            out=flags["out"],
+            limit=flags["limit"],
+            seed=flags.get("seed", 0),
+            progress=lambda done, total: advance(done, total, "questions"),
+            **more,
+        ).run()
+    write_report_html(flags, report)
+    return print_report(report, flags["as_json"])
+
+
 def write_html(
     flags: Mapping[str, Any],
     lines: Iterable[tuple[str, str]],
-    tables: Sequence[StudyTable] = (),
+    tables: Sequence[Table] = (),
     notes: Sequence[str] = (),
 ) -> None:
     """The page, where --html asks for it, and a word on where it is."""
@@ -72,10 +94,11 @@ def print_report(report: ImageReport, as_json: bool) -> int:
     return 0
 
 
-def print_table(table: StudyTable) -> None:
-    """One table with its heading and notes; every column but the first is numbers."""
+def print_table(table: Table) -> None:
+    """One table with its heading and notes."""
     output.line()
     output.line(table.heading)
-    output.table(table.columns, table.printed(), range(1, len(table.columns)))
+    numbers = range(1, len(table.columns)) if table.numbers else ()
+    output.table(table.columns, table.printed(), numbers)
     for note in table.notes:
         output.line(note)

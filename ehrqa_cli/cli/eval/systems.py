@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ehrqa_cli.cli.eval.report import together
+from ehrqa_cli.cli.eval.report import Command, together
 from ehrqa_cli.cli.options import FILE, image_folders, read_graphs
 from ehrqa_cli.contracts.errors import UsageError
 
@@ -20,8 +20,23 @@ if TYPE_CHECKING:
     from ehrqa_cli.evaluate.fewshot import Example, QueryWriter
     from ehrqa_cli.evaluate.systems import Chosen
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
+split_option = click.option("--split", default="valid", show_default=True, help="Its split.")
+judge_option = click.option(
+    "--judge", metavar="NAME", help="Asked five times: exact, f1, local[:MODEL], plugin."
+)
+run_options = together(
+    [
+        click.option("--predictions", type=FILE, metavar="FILE", help="The same as --system FILE."),
+        click.option(
+            "--out", type=FILE, metavar="DIR", help="Write records and report here; resumes."
+        ),
+        click.option(
+            "--limit",
+            type=click.IntRange(min=1),
+            help="Take only about N questions, spread evenly.",
+        ),
+    ]
+)
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -32,6 +47,13 @@ workers_option = click.option(
 seed_option = click.option(
     "--seed", default=0, show_default=True, help="Of intervals and of what is drawn."
 )
+
+
+def data_option(
+    metavar: str = "DIR", told: str = "The benchmark's folder."
+) -> Callable[[Command], Command]:
+    """``--data`` for a benchmark's files."""
+    return click.option("--data", type=FILE, required=True, metavar=metavar, help=told)
 
 
 def system_option(known: Mapping[str, str], default: str = "ours") -> Callable[[Command], Command]:
@@ -160,6 +182,6 @@ def variant_of(name: str | None) -> tuple[Mode, Thresholds | None]:
     modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
     if name != systems.UNCHECKED:
         return modes.get(name or "", Mode.NORMAL), None
-    from ehrqa_cli.evaluate.abstention.study_pass import CHECKS_OFF
+    from ehrqa_cli.evaluate.variants import CHECKS_OFF
 
     return Mode.NORMAL, CHECKS_OFF

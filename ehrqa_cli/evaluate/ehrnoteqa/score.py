@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Record, why
 from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
 from ehrqa_cli.contracts.notes import Note, NoteSpan
+from ehrqa_cli.contracts.types import Answer, Status
 from ehrqa_cli.evaluate.ehrnoteqa.load import Gold, NoteQuestion
 from ehrqa_cli.evaluate.judge import verdicts
-from ehrqa_cli.evaluate.note_answers import GivenAnswer, fault_of
+from ehrqa_cli.evaluate.note_answers import fault_of, spans_of
 from ehrqa_cli.evaluate.wording import exact, meant_option, token_f1
 
 MULTI_CHOICE, FREE_TEXT = "multi-choice", "free-text"
@@ -19,16 +21,14 @@ _SHARED = 0.5  # of the shorter of two spans, to speak of one line
 Plain = dict[str, Any]
 
 
-def record_of(
-    item: NoteQuestion, given: GivenAnswer, form: str, judge: Judge | None = None
-) -> Plain:
+def record_of(item: NoteQuestion, given: Answer, form: str, judge: Judge | None = None) -> Plain:
     """The question's record: what was asked, answered and cited, and how right it is.
 
     ``correct`` is None for free text, whose rightness is graded (``exact``, ``f1``,
     ``verdicts``). A question that was declined has no grades: it counts as 0 in the tables; what it
     cited all the same is looked at.
     """
-    answered = given.status == "answered"
+    answered = given.status is Status.ANSWERED
     record: Plain = {
         "question": item.question,
         "patient_id": item.patient_id,
@@ -38,34 +38,34 @@ def record_of(
         "category": item.category,
         "answerable": item.answerable,
         "gold": item.answer if form == MULTI_CHOICE else item.answer_text,
-        "prediction": given.text,
-        "status": given.status,
+        "prediction": given.text or None,
+        "status": given.status.value,
         "confidence": given.confidence,
-        "why": given.why,
+        "why": why(given),
     }
     if form == MULTI_CHOICE:
         record["choice"] = _choice(item, given) if answered else None
         record["correct"] = answered and item.answerable and record["choice"] == item.answer
     elif answered and item.answer_text is not None:
-        record["exact"] = exact(item.answer_text, given.text or "")
-        record["f1"] = round(token_f1(item.answer_text, given.text or ""), 6)
+        record["exact"] = exact(item.answer_text, given.text)
+        record["f1"] = round(token_f1(item.answer_text, given.text), 6)
     if judge is not None and answered and item.answer_text is not None:
         record["verdicts"] = verdicts(judge, _asked(item, given, form))
-    return record | _cited(item, given.spans)
+    return record | _cited(item, spans_of(given))
 
 
-def _choice(item: NoteQuestion, given: GivenAnswer) -> str | None:
+def _choice(item: NoteQuestion, given: Answer) -> str | None:
     if given.choice is not None:
         return given.choice.strip().upper()
     return meant_option(given.text, item.choices) if given.text else None
 
 
-def _asked(item: NoteQuestion, given: GivenAnswer, form: str) -> JudgedQuestion:
+def _asked(item: NoteQuestion, given: Answer, form: str) -> JudgedQuestion:
     choices = item.choices if form == MULTI_CHOICE else None
     gold = item.answer_text or ""
     if choices and item.answer:
         gold = f"{item.answer}: {choices[item.answer]}"
-    output = given.text or ""
+    output = given.text
     if choices and given.choice is not None and given.choice in choices:
         output = f"{given.choice}: {choices[given.choice]}"
     return JudgedQuestion(item.question, gold, output, item.notes, choices)
@@ -100,7 +100,7 @@ def same_line(gold: Gold, span: NoteSpan) -> bool:
     return shared > 0 and shared >= _SHARED * min(gold.end - gold.start, span.end - span.start)
 
 
-def best_rank(record: Plain) -> int | None:
+def best_rank(record: Record) -> int | None:
     """The place of the first citation that meets any gold line."""
     found = [rank for rank in record.get("evidence_ranks", ()) if rank is not None]
     return min(found) if found else None

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
+from ehrqa_cli.contracts.benchmarks import Record
 from ehrqa_cli.evaluate.calibration import wilson
-from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, Plain, best_rank
+from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_cli.notes.lengths import BANDS, band_of
 
-Grade = Callable[[Plain], float]
+Grade = Callable[[Record], float]
 _DECLINED_NOTE = (
     "what was declined or failed counts as wrong here; only questions with an answer are scored"
 )
@@ -28,7 +29,7 @@ def grades_of(form: str) -> dict[str, Grade]:
     }
 
 
-def accuracy_table(records: Sequence[Plain], form: str, seed: int) -> StudyTable:
+def accuracy_table(records: Sequence[Record], form: str, seed: int) -> StudyTable:
     """In all, by level, by length, by number of notes and by category."""
     grades = grades_of(form)
     scored = [r for r in records if r["answerable"]]
@@ -57,7 +58,7 @@ def _band_order(name: str) -> int:
     return [*(band_of(most) for most in BANDS), band_of(BANDS[-1] + 1)].index(name)
 
 
-def _row(name: str, records: Sequence[Plain], grades: dict[str, Grade], seed: int) -> Row:
+def _row(name: str, records: Sequence[Record], grades: dict[str, Grade], seed: int) -> Row:
     answered = [r for r in records if r["status"] == "answered"]
     last = list(grades.values())[-1]
     return (
@@ -69,13 +70,13 @@ def _row(name: str, records: Sequence[Plain], grades: dict[str, Grade], seed: in
     )
 
 
-def mean(records: Sequence[Plain], grade: Grade, seed: int) -> Share:
+def mean(records: Sequence[Record], grade: Grade, seed: int) -> Share:
     """Of a grade, with its interval; patients with all their questions are resampled."""
     patients = [r["patient_id"] for r in records]
     return share([grade(r) for r in records], [1.0] * len(records), patients, seed)
 
 
-def decline_table(records: Sequence[Plain]) -> StudyTable:
+def decline_table(records: Sequence[Record]) -> StudyTable:
     """What became of questions with and without an answer, with Wilson's intervals."""
     rows: list[Row] = []
     for name, has in (("with an answer", True), ("without an answer", False)):
@@ -97,7 +98,7 @@ def binomial(part: int, whole: int) -> Share:
     return Share(part / whole, *wilson(part / whole, whole))
 
 
-def evidence_scores(records: Iterable[Plain]) -> dict[str, Any]:
+def evidence_scores(records: Iterable[Record]) -> dict[str, Any]:
     """Evidence among the top k cited: ``any`` of a question's gold lines, the same where the
     question was also ``answered``, and the share of ``all`` gold lines."""
     with_gold = [r for r in records if "evidence_ranks" in r]
@@ -114,7 +115,7 @@ def evidence_scores(records: Iterable[Plain]) -> dict[str, Any]:
     return out
 
 
-def evidence_table(records: Sequence[Plain]) -> StudyTable | None:
+def evidence_table(records: Sequence[Record]) -> StudyTable | None:
     """Recall of gold lines, and citations that do not quote what they point at; None where the
     set has no evidence and nothing was cited."""
     found = evidence_scores(records)
@@ -136,13 +137,13 @@ def evidence_table(records: Sequence[Plain]) -> StudyTable | None:
     return StudyTable("3", "evidence", columns, (("", tuple(rows)),), notes)
 
 
-def judged(records: Sequence[Plain]) -> Takes | None:
+def judged(records: Sequence[Record]) -> Takes | None:
     """The rounds of the judge over the questions with an answer; declined ones score 0."""
     scored = [r for r in records if r["answerable"]]
     return takes([r.get("verdicts", [0.0] * TIMES) for r in scored])
 
 
-def judge_table(records: Sequence[Plain], name: str) -> StudyTable | None:
+def judge_table(records: Sequence[Record], name: str) -> StudyTable | None:
     """The judge's rounds, by level as in the paper's table 4."""
     levels = sorted({r["level"] for r in records if r["answerable"]})
     parts = [("all", list(records))]

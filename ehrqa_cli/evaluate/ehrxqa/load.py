@@ -11,8 +11,8 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.evaluate.ehrxqa.forms import form_of
-from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
-from ehrqa_cli.evaluate.given import rows_of
+from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, learnt_from, read_objects
+from ehrqa_cli.evaluate.predictions import rows_of
 from ehrqa_cli.logical_form import compile_sql, parse
 
 NAME = "EHRXQA"
@@ -77,11 +77,14 @@ def load_xqa(data: Path, split: str, *, text: str = "question") -> XqaSet:
         items = tuple(_open(raw, text, source) for raw in source.content)
         check_ids([item.id for item in items], source.path)
         return XqaSet(OPEN_LAYOUT, "all", source.sha256, items)
-    source = read_objects(find_file(data, _names(split), NAME), (text, "template", "query"))
+    path = find_file(data, [*_own_names(split), OPEN], NAME)
+    source = read_objects(path, (text, "template", "query"))
     items = tuple(_own(raw, i, text, source) for i, raw in enumerate(source.content))
-    check_ids([item.id for item in items], source.path)
-    training, files = _training(data, split)
-    return XqaSet(OWN, split, source.sha256, items, training, files)
+    check_ids([item.id for item in items], path)
+    told = learnt_from(data, split, _own_names, ("template", "query"))
+    known = (_own(raw, i, "template", one) for _, one in told for i, raw in enumerate(one.content))
+    training = tuple((item.template, item.rows) for item in known if item.rows is not None)
+    return XqaSet(OWN, split, source.sha256, items, training, tuple(name for name, _ in told))
 
 
 def scopes_of(template: str, query: str = "") -> tuple[str, str, str]:
@@ -102,12 +105,12 @@ def scopes_of(template: str, query: str = "") -> tuple[str, str, str]:
 
 def training_file(data: Path) -> Path | None:
     """``train.json`` of the data set's own layout; None without one."""
-    return next((data / n for n in _names("train")[:-1] if (data / n).is_file()), None)
+    return next((data / n for n in _own_names("train") if (data / n).is_file()), None)
 
 
-def _names(split: str) -> tuple[str, ...]:
+def _own_names(split: str) -> list[str]:
     folders = ("", "dataset/", "mimic_iv_cxr/", "dataset/mimic_iv_cxr/")
-    return (*(f"{folder}{split}.json" for folder in folders), OPEN)
+    return [f"{folder}{split}.json" for folder in folders]
 
 
 def _open(raw: Mapping[str, Any], text: str, source: ReadFile) -> XqaItem:
@@ -156,20 +159,3 @@ def _rows(answer: Any, source: ReadFile) -> tuple[Row, ...]:
         raise EvaluationError(
             f"{source.path} has an answer that is no list of values: {error}", "fetch it again"
         ) from None
-
-
-def _training(
-    data: Path, split: str
-) -> tuple[tuple[tuple[str, tuple[Row, ...]], ...], tuple[str, ...]]:
-    wanted = {"valid": ("train",), "test": ("train", "valid")}.get(split, ())
-    pairs: list[tuple[str, tuple[Row, ...]]] = []
-    files = []
-    for name in wanted:
-        path = next((data / n for n in _names(name)[:-1] if (data / n).is_file()), None)
-        if path is None:
-            continue
-        source = read_objects(path, ("template", "query"))
-        items = [_own(raw, i, "template", source) for i, raw in enumerate(source.content)]
-        pairs += [(item.template, item.rows) for item in items if item.rows is not None]
-        files.append(f"{name} ({source.sha256[:12]})")
-    return tuple(pairs), tuple(files)

@@ -11,18 +11,16 @@ All are shares of the answerable questions; a declined question counts as wrong,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ehrqa_cli.contracts.types import Row as Cells
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
-from ehrqa_cli.evaluate.asked import plain_rows
-from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet
+from ehrqa_cli.contracts.benchmarks import Record
+from ehrqa_cli.evaluate.ehrxqa.load import XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
+from ehrqa_cli.evaluate.rows import plain_rows
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
-TOLERANCE = 0.01
 # The rows of the paper's tables C9, E16 and E17.
 GROUPS = (
     ("image", "single", "1-image"),
@@ -35,20 +33,6 @@ GROUPS = (
     ("image+table", "single", ""),
     ("image+table", "group", ""),
 )
-Key = frozenset[tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """One question: what became of it, and whether each of the measures counts it; None where a
-    measure is not defined (no gold program, no labels)."""
-
-    item: XqaItem
-    status: str
-    correct: bool
-    lf: bool | None = None
-    ex_gt: bool | None = None
-    ex_labels: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -67,65 +51,49 @@ class XqaScores:
     failed: int
 
 
-def same_answer(rows: Sequence[Cells], gold: Sequence[Cells]) -> bool:
-    """The same rows in any order: numbers to 3 decimals, text without case, yes as 1.
+def score(records: Sequence[Record], seed: int = 0) -> XqaScores:
+    """All scores of the answerable among ``records`` (EhrXqa.record). Intervals resample
+    questions; a measure is of those where it is defined."""
+    known = _answerable(records)
+    right = [float(r["correct"]) for r in known]
+    answered = [float(r["status"] == "answered") for r in known]
 
-    A gold number with a fraction (a duration) may be off by TOLERANCE.
-    """
-    given, wanted = plain_rows(rows), plain_rows(gold)
-    if given == wanted:
-        return True
-    single = all(len(row) == 1 and isinstance(row[0], float) for row in (*given, *wanted))
-    fractions = any(isinstance(row[0], float) for row in gold if len(row) == 1)
-    if not single or not fractions or len(given) != len(wanted):
-        return False
-    pairs = zip(sorted(given), sorted(wanted), strict=True)
-    return all(abs(a[0] - b[0]) <= TOLERANCE for a, b in pairs)
+    def of(parts: Sequence[float], wholes: Sequence[float]) -> Share:
+        return share(parts, wholes, range(len(parts)), seed)
 
-
-def score(found: Sequence[Scored], seed: int = 0) -> XqaScores:
-    """All scores of answerable questions. Intervals resample questions."""
-    known = [s for s in found if s.item.rows is not None]
-    correct = [s.correct for s in known]
-    answered = [s.status == "answered" for s in known]
-
-    def defined(read: Callable[[Scored], bool | None]) -> Share:
-        values = [float(v) for s in known if (v := read(s)) is not None]
-        return share(values, [1.0] * len(values), range(len(values)), seed)
+    def defined(name: str) -> Share:
+        values = [float(r[name]) for r in known if r.get(name) is not None]
+        return of(values, [1.0] * len(values))
 
     return XqaScores(
         questions=len(known),
-        acc_lf=defined(lambda s: s.lf),
-        acc_ex_gt=defined(lambda s: s.ex_gt),
-        acc_ex_pred=defined(lambda s: s.correct),
-        acc_ex_labels=defined(lambda s: s.ex_labels),
-        coverage=defined(lambda s: s.status == "answered"),
-        accuracy_of_answered=share(
-            [float(c) for c in correct], [float(a) for a in answered], range(len(known)), seed
-        ),
-        wrong=sum(a and not c for a, c in zip(answered, correct, strict=True)),
-        declined=sum(s.status == "abstained" for s in known),
-        failed=sum(s.status == "failed" for s in known),
+        acc_lf=defined("acc_lf"),
+        acc_ex_gt=defined("ex_gt"),
+        acc_ex_pred=defined("correct"),
+        acc_ex_labels=defined("ex_labels"),
+        coverage=of(answered, [1.0] * len(known)),
+        accuracy_of_answered=of(right, answered),
+        wrong=round(sum(answered) - sum(right)),
+        declined=sum(r["status"] == "abstained" for r in known),
+        failed=sum(r["status"] == "failed" for r in known),
     )
 
 
-def declined_of_unanswerable(found: Sequence[Scored]) -> tuple[int, int]:
-    """How many of the questions without an answer were declined, and how many there are."""
-    none = [s for s in found if s.item.rows is None]
-    return sum(s.status == "abstained" for s in none), len(none)
+def _answerable(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record["gold"] is not None]
 
 
-def main_table(found: Sequence[Scored], seed: int) -> StudyTable:
+def main_table(records: Sequence[Record], seed: int) -> StudyTable:
     """In all, by modality, and by the nine groups of the paper."""
-    labels = any(s.ex_labels is not None for s in found)
+    labels = any(r.get("ex_labels") is not None for r in records)
     columns = ["questions", "n", "Acc_LF", "Acc_EX|gt", "Acc_EX|pred (95%)"]
     columns += ["Acc_EX|labels"] * labels
     columns += ["answered %", "right of answered %", "wrong", "declined", "failed"]
-    known = [s for s in found if s.item.rows is not None]
+    known = _answerable(records)
     modalities = dict.fromkeys(modality for modality, _, _ in GROUPS)
-    by_modality = [(name, [s for s in known if s.item.modality == name]) for name in modalities]
-    by_group = [(" ".join(g).strip(), [s for s in known if _group(s.item) == g]) for g in GROUPS]
-    other = [s for s in known if _group(s.item) not in GROUPS]
+    by_modality = [(name, [r for r in known if r["modality"] == name]) for name in modalities]
+    by_group = [(" ".join(g).strip(), [r for r in known if _group(r) == g]) for g in GROUPS]
+    other = [r for r in known if _group(r) not in GROUPS]
     blocks = (
         ("", (_row("all", known, labels, seed),)),
         ("modality", _rows(by_modality, labels, seed)),
@@ -136,16 +104,16 @@ def main_table(found: Sequence[Scored], seed: int) -> StudyTable:
         "accuracy in per cent; what was declined counts as wrong",
         tuple(columns),
         blocks,
-        _notes(found),
+        _notes(records),
     )
 
 
-def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int) -> StudyTable:
+def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: int) -> StudyTable:
     """The system beside constant answers."""
-    known = [s for s in found if s.item.rows is not None]
-    measured = [(s.item.template, plain_rows(s.item.rows or ())) for s in known]
+    known = _answerable(records)
+    measured = [(r["template"], plain_rows(r["gold"])) for r in known]
     training = [(template, plain_rows(rows)) for template, rows in data.training]
-    rows: list[Row] = [_short(system, "", [s.correct for s in known], seed)]
+    rows: list[Row] = [_short(system, "", [r["correct"] for r in known], seed)]
     for word in ("yes", "no"):
         fixed = plain_rows([(word,)])
         rows.append(_short(f"always {word}", "", [fixed == gold for _, gold in measured], seed))
@@ -164,7 +132,7 @@ def baseline_table(found: Sequence[Scored], data: XqaSet, system: str, seed: int
     return StudyTable("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
 
 
-def reason_table(records: Sequence[dict[str, Any]]) -> StudyTable | None:
+def reason_table(records: Sequence[Record]) -> StudyTable | None:
     """Why answerable questions were declined or failed; None where none was."""
     counts: dict[tuple[str, str], int] = {}
     for record in records:
@@ -179,30 +147,32 @@ def reason_table(records: Sequence[dict[str, Any]]) -> StudyTable | None:
     )
 
 
-def _group(item: XqaItem) -> tuple[str, str, str]:
-    if item.modality == "image" and item.patient_scope == "group":
-        return (item.modality, item.patient_scope, "N-image")
-    return (item.modality, item.patient_scope, item.images if item.modality == "image" else "")
+def _group(record: Record) -> tuple[str, str, str]:
+    modality, patients = record["modality"], record["patient_scope"]
+    if modality == "image" and patients == "group":
+        return (modality, patients, "N-image")
+    return (modality, patients, record["images"] if modality == "image" else "")
 
 
-def _notes(found: Sequence[Scored]) -> tuple[str, ...]:
+def _notes(records: Sequence[Record]) -> tuple[str, ...]:
     notes = []
-    declined, none = declined_of_unanswerable(found)
+    none = [record for record in records if record["gold"] is None]
     if none:
-        notes.append(f"of {none} questions without an answer {declined} were declined")
-    if all(s.lf is None for s in found):
+        declined = sum(record["status"] == "abstained" for record in none)
+        notes.append(f"of {len(none)} questions without an answer {declined} were declined")
+    if all(record.get("acc_lf") is None for record in records):
         notes.append("Acc_LF: there are no gold programs, or no predicted ones, to compare")
     return tuple(notes)
 
 
 def _rows(
-    parts: Sequence[tuple[str, Sequence[Scored]]], labels: bool, seed: int
+    parts: Sequence[tuple[str, Sequence[Record]]], labels: bool, seed: int
 ) -> tuple[Row, ...]:
     return tuple(_row(name, part, labels, seed) for name, part in parts if part)
 
 
-def _row(name: str, found: Sequence[Scored], labels: bool, seed: int) -> Row:
-    s = score(found, seed)
+def _row(name: str, records: Sequence[Record], labels: bool, seed: int) -> Row:
+    s = score(records, seed)
     return (
         name,
         s.questions,

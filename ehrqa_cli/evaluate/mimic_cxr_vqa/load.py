@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.files import ReadFile, check_ids, find_file, learnt_from, read_objects
 
 NAME = "MIMIC-CXR-VQA"
 OPEN = "vqa_questions.jsonl"
@@ -72,15 +72,16 @@ def load_vqa(
     if (data / OPEN).is_file():
         source = read_objects(data / OPEN, ("id", "study_id", "template_index", text, *_NEEDED))
         return VqaSet(OPEN_LAYOUT, "all", source.sha256, _items(source, text, study_of))
-    source = read_objects(find_file(data, _names(split), NAME), (text, *_NEEDED))
+    source = read_objects(find_file(data, [*_own_names(split), OPEN], NAME), (text, *_NEEDED))
     items = _items(source, text, study_of)
-    training, files = _training(data, split)
-    return VqaSet(OWN, split, source.sha256, items, training, files)
+    told = learnt_from(data, split, _own_names, _NEEDED)
+    training = tuple((_template(raw), _answer(raw, one)) for _, one in told for raw in one.content)
+    return VqaSet(OWN, split, source.sha256, items, training, tuple(name for name, _ in told))
 
 
-def _names(split: str) -> tuple[str, ...]:
+def _own_names(split: str) -> list[str]:
     folders = ("", "dataset/", "mimiccxrvqa/", "dataset/mimiccxrvqa/")
-    return (*(f"{folder}{split}.json" for folder in folders), OPEN)
+    return [f"{folder}{split}.json" for folder in folders]
 
 
 def _items(
@@ -150,20 +151,3 @@ def _of_category(raw: Mapping[str, Any]) -> bool:
     if isinstance(arguments, Mapping):
         return bool(arguments.get("category"))
     return "${category" in str(raw.get("template", ""))
-
-
-def _training(
-    data: Path, split: str
-) -> tuple[tuple[tuple[str, frozenset[str]], ...], tuple[str, ...]]:
-    """Of train, and of valid too when test is measured, as the paper has it."""
-    wanted = {"valid": ("train",), "test": ("train", "valid")}.get(split, ())
-    pairs: list[tuple[str, frozenset[str]]] = []
-    files = []
-    for name in wanted:
-        path = next((data / n for n in _names(name)[:-1] if (data / n).is_file()), None)
-        if path is None:
-            continue
-        source = read_objects(path, _NEEDED)
-        pairs += [(_template(raw), _answer(raw, source)) for raw in source.content]
-        files.append(f"{name} ({source.sha256[:12]})")
-    return tuple(pairs), tuple(files)

@@ -7,14 +7,15 @@ was declined counts as wrong in both, and is told apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.evaluate.abstention.tables import Row, StudyTable
-from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet
+from ehrqa_cli.contracts.benchmarks import Record
+from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.relations import PairAuroc, Relative
 from ehrqa_cli.evaluate.shares import Share, share
+from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 # The orders of the paper's tables B5 and B6.
 CONTENT = ("presence", "anatomy", "attribute", "abnormality", "size", "plane", "gender")
@@ -33,30 +34,6 @@ _AUROC_COLUMNS = ("object", "attribute", "positives", "support", "AUROC (95%)", 
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One question and what was answered; None where it was declined or failed."""
-
-    item: VqaItem
-    labels: frozenset[str] | None
-    failed: bool = False
-
-    @property
-    def correct(self) -> bool:
-        """Exactly the gold set?"""
-        return self.labels == self.item.answer
-
-    @property
-    def hits(self) -> int:
-        """Labels given that are gold."""
-        return len((self.labels or frozenset()) & self.item.answer)
-
-    @property
-    def named(self) -> int:
-        """Labels given and labels of the gold, together."""
-        return len(self.labels or ()) + len(self.item.answer)
-
-
-@dataclass(frozen=True)
 class VqaScores:
     """``declined`` and ``failed`` are counts; the shares are of 0 to 1."""
 
@@ -69,52 +46,60 @@ class VqaScores:
     failed: int
 
 
-def score(found: Sequence[Scored], seed: int = 0) -> VqaScores:
-    """All scores. Intervals resample studies, whose questions go together."""
-    studies = [s.item.study_id for s in found]
-    ones = [1.0] * len(found)
-    correct = [float(s.correct) for s in found]
-    answered = [float(s.labels is not None) for s in found]
-    failed = sum(s.failed for s in found)
+def score(records: Sequence[Record], seed: int = 0) -> VqaScores:
+    """All scores of ``records`` (MimicCxrVqa.record). Intervals resample studies, whose questions
+    go together."""
+    studies = [r["study_id"] for r in records]
+    ones = [1.0] * len(records)
+    given, gold = [set(r["prediction"] or ()) for r in records], [set(r["gold"]) for r in records]
+    hits = [2.0 * len(a & b) for a, b in zip(given, gold, strict=True)]
+    named = [float(len(a) + len(b)) for a, b in zip(given, gold, strict=True)]
+    right = [float(r["correct"]) for r in records]
+    answered = [float(r["prediction"] is not None) for r in records]
+    failed = sum(r["status"] == "failed" for r in records)
     return VqaScores(
-        questions=len(found),
-        accuracy=share(correct, ones, studies, seed),
-        f1=share([2.0 * s.hits for s in found], [float(s.named) for s in found], studies, seed),
+        questions=len(records),
+        accuracy=share(right, ones, studies, seed),
+        f1=share(hits, named, studies, seed),
         coverage=share(answered, ones, studies, seed),
-        accuracy_of_answered=share(correct, answered, studies, seed),
-        declined=len(found) - round(sum(answered)) - failed,
+        accuracy_of_answered=share(right, answered, studies, seed),
+        declined=len(records) - round(sum(answered)) - failed,
         failed=failed,
     )
 
 
-def main_table(found: Sequence[Scored], seed: int) -> StudyTable:
+def main_table(records: Sequence[Record], seed: int) -> StudyTable:
     """In all, by content type, by semantic type."""
     return StudyTable(
         "1",
         "accuracy and micro-F1; what was declined counts as wrong",
         COLUMNS,
         (
-            ("", (_row("all", found, seed),)),
-            ("content type", _rows(found, lambda i: i.content_type, CONTENT, seed)),
-            ("semantic type", _rows(found, lambda i: i.semantic_type, SEMANTIC, seed)),
+            ("", (_row("all", records, seed),)),
+            ("content type", _rows(records, "content_type", CONTENT, seed)),
+            ("semantic type", _rows(records, "semantic_type", SEMANTIC, seed)),
         ),
     )
 
 
-def template_table(found: Sequence[Scored], seed: int) -> StudyTable:
+def template_table(records: Sequence[Record], seed: int) -> StudyTable:
     """By template, and how many of them were answered at all."""
-    blocks = (("", _rows(found, lambda i: i.template, (), seed)),)
-    answered = {s.item.template for s in found if s.labels is not None}
-    known = {s.item.template for s in found}
+    blocks = (("", _rows(records, "template", (), seed)),)
+    answered = {r["template"] for r in records if r["prediction"] is not None}
+    known = {r["template"] for r in records}
     note = f"{len(answered)} of {len(known)} templates were answered at all"
     return StudyTable("4", "by template", COLUMNS, blocks, (note,))
 
 
-def baseline_table(found: Sequence[Scored], data: VqaSet, system: str, seed: int) -> StudyTable:
+def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: int) -> StudyTable:
     """The system beside the paper's two priors, which look at no image."""
-    rows = [_short(system, "", score(found, seed))]
-    for prior in priors([(s.item.template, s.item.answer) for s in found], data.training):
-        said = [Scored(s.item, answer) for s, answer in zip(found, prior.answers, strict=True)]
+    rows = [_short(system, "", score(records, seed))]
+    measured = [(r["template"], frozenset(r["gold"])) for r in records]
+    for prior in priors(measured, data.training):
+        said = [
+            {**r, "prediction": answer, "correct": answer == set(r["gold"])}
+            for r, answer in zip(records, prior.answers, strict=True)
+        ]
         rows.append(_short(prior.name, prior.source, score(said, seed)))
     columns = ("system", "chosen on", "accuracy % (95%)", "micro-F1 (95%)")
     return StudyTable("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
@@ -175,15 +160,15 @@ def _told(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> 
 
 
 def _rows(
-    found: Sequence[Scored], key: Callable[[VqaItem], str], order: Sequence[str], seed: int
+    records: Sequence[Record], field: str, order: Sequence[str], seed: int
 ) -> tuple[Row, ...]:
-    names = dict.fromkeys(order) | dict.fromkeys(sorted({key(s.item) for s in found}, key=_natural))
-    parts = {name: [s for s in found if key(s.item) == name] for name in names}
+    known = sorted({r[field] for r in records}, key=_natural)
+    parts = {name: [r for r in records if r[field] == name] for name in [*order, *known]}
     return tuple(_row(name, part, seed) for name, part in parts.items() if part)
 
 
-def _row(name: str, found: Sequence[Scored], seed: int) -> Row:
-    s = score(found, seed)
+def _row(name: str, records: Sequence[Record], seed: int) -> Row:
+    s = score(records, seed)
     covered, right = s.coverage.value, s.accuracy_of_answered.value
     return (
         name,

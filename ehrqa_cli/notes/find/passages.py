@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ehrqa_cli.contracts.notes import Line
 
-MOST_WORDS = 90  # fitted on tests/benchmarks/notes_own
+MOST_WORDS = 90  # fitted on models/corpus/notes
 
 
 def passages(lines: Sequence[Line]) -> list[range]:

@@ -1,6 +1,6 @@
 """How well each of some lines answers to a question: meaning and words in one score.
 
-The weights were chosen on tests/benchmarks/notes_own (questions and notes of our own), where a
+The weights were chosen on models/corpus/notes (questions and notes of our own), where a
 weighted sum does better than ranks fused by their reciprocals (Cormack et al. 2009); the figures
 are in docs/notes-find.md.
 """

@@ -84,7 +84,8 @@ _PATTERNS: dict[AnswerKind, str] = {
     rf"|to)\s?{_ANY})?[\s-]?(?:more )?{_PERIOD}(?!\w)",
     AnswerKind.COUNT: rf"{_ANY}(?!\w)|(?<=x)\d+\b",
     AnswerKind.NUMBER: _MEASURE,
-    AnswerKind.PERSON: r"Dr\.?\s(?:\w\.\s)?[A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?|\b(?:his|her|the patient's)\s"
+    AnswerKind.PERSON: r"Dr\.?\s(?:\w\.\s)?[A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?"
+    r"|\b(?:his|her|the patient's)\s"
     r"(?:wife|husband|mother|father|son|daughter|sister|brother|aunt|uncle|\w+mother|"
     r"\w+father|partner|niece|nephew|friend|neighbou?r|guardian)\b|\b(?:daughter|son|"
     r"mother|father|sister|brother|aunt|uncle|wife|husband)\b",

@@ -27,16 +27,17 @@ from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.engine.session import Session
 
-OWN = Path(__file__).with_name("questions.jsonl")
+HELD = Path(__file__).with_name("questions.jsonl")
+TUNE = Path(__file__).parents[3] / "models/corpus/tables/clinicians.jsonl"
 TIERS = ("1", "2", "3", "abstain")
 
 Cell = float | str | None
 Rows = frozenset[tuple[Cell, ...]]
 
 
-def load(path: Path, split: str = "all") -> list[dict[str, Any]]:
-    """The questions of a file; a file without splits is all there is."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+def load(paths: Sequence[Path], split: str = "all") -> list[dict[str, Any]]:
+    """The questions of files; a file without splits is all there is."""
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     items = [json.loads(line) for line in lines if line.strip()]
     return [item for item in items if split == "all" or item.get("split", split) == split]
 
@@ -129,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--db", type=Path, required=True)
     parser.add_argument("--split", choices=("tune", "held", "all"), default="all")
-    parser.add_argument("--questions", type=Path, default=OWN)
+    parser.add_argument("--questions", type=Path, nargs="+", default=(TUNE, HELD))
     parser.add_argument("--thresholds", help="a file, or off; those of the model when not given")
     parser.add_argument("--out", type=Path, help="a record a question, as JSON lines")
     flags = parser.parse_args()

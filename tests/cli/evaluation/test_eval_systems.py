@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from ehrqa_papers import systems as papers
 from eval_trees import TREES, ehrsql_2024
 
 from ehrqa_cli.evaluate import systems
@@ -152,14 +153,14 @@ def test_predictions_and_system_exclude_each_other(cli: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", TREES)
 def test_every_system_is_in_the_help(cli: Any, name: str) -> None:
     known = {
-        "spider": systems.SPIDER,
+        "spider": papers.SPIDER,
         "ehrsql-2022": systems.EHRSQL,
         "ehrsql-2024": systems.EHRSQL,
         "abstention": {"ours": "", "gold": "", "abstain": ""},
         "ehrxqa": systems.EHRXQA,
         "mimic-cxr-vqa": systems.CXR_VQA,
         "ehrnoteqa": systems.EHRNOTEQA,
-        "emrqa": {**systems.EMR_EVIDENCE, **systems.EMR_CLASSES, **systems.EMR_FORMS},
+        "emrqa": {**papers.EMR_EVIDENCE, **papers.EMR_CLASSES, **papers.EMR_FORMS},
     }[name]
     command = "ehrsql" if name.startswith("ehrsql") else name
     shown = "".join(cli("eval", command, "--help").out.split()).replace("-", "")
@@ -196,7 +197,7 @@ def test_each_can_be_compared_and_drawn(cli: Any, tmp_path: Path, name: str) -> 
         ran = cli("eval", *args, *more)
         assert ran.code == 0, ran.err
     page = (tmp_path / "gold" / "report.html").read_text()
-    assert "What became of the questions" in page and "<script" not in page
+    assert "How the questions ended" in page and "<script" not in page
     ran = cli("eval", "compare", tmp_path / "gold", tmp_path / "abstain", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)

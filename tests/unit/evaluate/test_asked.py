@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from ehrqa_cli.evaluate.asked import GoldQuestion, plain_rows, swap_ids
+from ehrqa_cli.evaluate.asked import GoldQuestion, swap_ids
+from ehrqa_cli.evaluate.rows import plain_rows
 
 
 @pytest.mark.parametrize(

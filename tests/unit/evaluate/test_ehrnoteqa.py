@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError, ModelError
 from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
-from ehrqa_cli.contracts.notes import Note, NoteSpan
-from ehrqa_cli.evaluate.ehrnoteqa import NoteRun, load_noteqa
-from ehrqa_cli.evaluate.ehrnoteqa.prompts import ask
-from ehrqa_cli.evaluate.ehrnoteqa.score import FREE_TEXT, best_rank, record_of
+from ehrqa_cli.contracts.notes import Note, NoteAnswer, NoteSpan
+from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.evaluate.ehrnoteqa import EhrNoteQa, load_noteqa
+from ehrqa_cli.evaluate.ehrnoteqa.score import FREE_TEXT, MULTI_CHOICE, best_rank, record_of
 from ehrqa_cli.evaluate.ehrnoteqa.tables import evidence_scores
-from ehrqa_cli.evaluate.note_answers import GivenAnswer
+from ehrqa_cli.evaluate.image_report import ImageReport
+from ehrqa_cli.evaluate.note_answers import cited
+from ehrqa_cli.evaluate.runner import BenchmarkRun
+from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.notes.lengths import band_of, level_of, tokens_of
 
 TEXTS = {
@@ -114,15 +118,16 @@ def test_levels_by_length(tmp_path):
     assert tokens_of("Dose 40\n   \t mg") == tokens_of("Dose 40\nmg") == 4
 
 
-def test_prompts():
-    notes = [Note("1", 7, "One.\n   Two."), Note("2", 7, "Three.")]
-    asked = ask("Why?", notes, CHOICES)
-    assert asked.startswith("[note 1 start]\nOne.\nTwo.\n[note 1 end]\n[note 2 start]\nThree.")
-    assert "\nB: 40 mg\n" in asked and "\nB:" not in ask("Why?", notes, None)
-
-
 def spans(*places: tuple[str, int, int]) -> tuple[NoteSpan, ...]:
     return tuple(NoteSpan(n, a, b, TEXTS[n][a:b]) for n, a, b in places)
+
+
+def answer(
+    text: str, choice: str | None = None, spans: tuple[NoteSpan, ...] = (), **more: Any
+) -> Answer:
+    evidence = tuple(map(cited, spans))
+    fields: Any = {"status": Status.ANSWERED, **more}
+    return Answer(Question("q"), text=text, choice=choice, evidence=evidence, **fields)
 
 
 def test_evidence_is_counted_where_it_points(tmp_path):
@@ -133,7 +138,7 @@ def test_evidence_is_counted_where_it_points(tmp_path):
     other = ("7-DS-1", 0, 5)
 
     def record(given: tuple[NoteSpan, ...]) -> dict[str, Any]:
-        return record_of(item, GivenAnswer("answered", "40 mg", "B", given), FREE_TEXT)
+        return record_of(item, answer("40 mg", "B", given), FREE_TEXT)
 
     assert best_rank(record(spans(other, line))) == 2
     moved = NoteSpan("7-DS-2", at + 1, end + 1, TEXTS["7-DS-2"][at:end])
@@ -143,7 +148,7 @@ def test_evidence_is_counted_where_it_points(tmp_path):
     assert record((elsewhere,))["faults"] == ["another note"]
     assert record((NoteSpan("7-DS-2", 5, 999, "x"),))["faults"] == ["offsets outside the note"]
     assert record(())["evidence_ranks"] == [None]
-    declined = record_of(item, GivenAnswer("abstained", spans=spans(line)), FREE_TEXT)
+    declined = record_of(item, answer("", spans=spans(line), status=Status.ABSTAINED), FREE_TEXT)
     found = evidence_scores([declined, record(spans(line))])["top_1"]
     assert found["any"].value == 1.0 and found["answered"].value == 0.5
 
@@ -155,8 +160,8 @@ def test_a_long_citation_does_not_count(tmp_path):
     row = question("q", "8", "?", "B", "40 mg", ["8-DS-1", "x" * 20])
     (folder / "questions.jsonl").write_text(json.dumps(row))
     item = load_noteqa(folder).items[0]
-    cited = (NoteSpan("8-DS-1", 0, 301, "x" * 301), NoteSpan("8-DS-1", 0, 300, "x" * 300))
-    found = record_of(item, GivenAnswer("answered", "40 mg", spans=cited), FREE_TEXT)
+    long = (NoteSpan("8-DS-1", 0, 301, "x" * 301), NoteSpan("8-DS-1", 0, 300, "x" * 300))
+    found = record_of(item, answer("40 mg", spans=long), FREE_TEXT)
     assert found["faults"] == ["too long"] and best_rank(found) == 2
 
 
@@ -172,22 +177,37 @@ class Reader:
 
     def answer(
         self, question: str, notes: Sequence[Note], choices: Mapping[str, str] | None
-    ) -> GivenAnswer:
+    ) -> NoteAnswer:
         self.calls += 1
         if self.broken and "creatinine" in question:
             raise ModelError("broken", "mend it")
         if "Who" in question:
-            return GivenAnswer("abstained", why="not stated")
-        text = "40 mg daily"
-        return GivenAnswer("answered", text, "B" if choices else None, confidence=0.5)
+            return NoteAnswer(None, reason="not stated")
+        return NoteAnswer("40 mg daily", (), 0.5, "B" if choices else None)
 
     def provenance(self) -> Mapping[str, str]:
         return {"reader": "fake"}
 
 
+def run(
+    data: Path,
+    system: Reader | Path,
+    form: str = MULTI_CHOICE,
+    judge: Judge | None = None,
+    out: Path | None = None,
+) -> ImageReport:
+    """A reader that is asked, or a file of predictions."""
+    benchmark = EhrNoteQa(form=form)
+    benchmark.judge = judge
+    if isinstance(system, Path):
+        return BenchmarkRun(benchmark, data, "", Chosen(None, system), out=out).run()
+    asked = partial(benchmark.asked, system)
+    return BenchmarkRun(benchmark, data, "", asked=asked, out=out).run()
+
+
 def test_run_scores_and_resumes(tmp_path):
     data, out = open_tree(tmp_path / "d"), tmp_path / "out"
-    report = NoteRun(data, system=Reader(), out=out).run()
+    report = run(data, Reader(), out=out)
     assert report.scores["accuracy"]["value"] == 0.5
     assert (report.scores["answered"], report.scores["declined"]) == (2, 1)
     assert report.scores["evidence"]["top_1"]["any"]["value"] == 0.0
@@ -195,15 +215,15 @@ def test_run_scores_and_resumes(tmp_path):
     whole = (out / "records.jsonl").read_bytes()
     (out / "records.jsonl").write_bytes(whole[: len(whole) - 40])  # broken off in a line
     reader = Reader()
-    assert NoteRun(data, system=reader, out=out).run().as_dict() == report.as_dict()
+    assert run(data, reader, out=out).as_dict() == report.as_dict()
     assert (out / "records.jsonl").read_bytes() == whole and reader.calls == 1
     assert reader.prepared == ["8-DS-1"]  # of the question that is left
     with pytest.raises(EvaluationError, match="another run"):
-        NoteRun(data, system=Reader(), out=out, form=FREE_TEXT).run()
+        run(data, Reader(), FREE_TEXT, out=out)
 
 
 def test_a_fault_is_a_row_and_no_declining(tmp_path):
-    report = NoteRun(open_tree(tmp_path / "d"), system=Reader(broken=True)).run()
+    report = run(open_tree(tmp_path / "d"), Reader(broken=True))
     assert report.scores["failed"] == 1 and report.scores["declined"] == 1
     assert "50.0 (9.5-90.5)" in report.as_markdown()  # Wilson's, of one in two
 
@@ -226,7 +246,7 @@ class Wavering(Judge):
 
 def test_free_text_and_a_judge_five_times(tmp_path):
     judge = Wavering()
-    report = NoteRun(open_tree(tmp_path / "d"), system=Reader(), form=FREE_TEXT, judge=judge).run()
+    report = run(open_tree(tmp_path / "d"), Reader(), FREE_TEXT, judge)
     assert report.scores["exact"]["value"] == 0.5 and report.scores["F1"]["value"] == 0.5
     assert len(judge.asked) == 10 and judge.asked[0].notes[0].note_id == "7-DS-1"
     found = report.scores["judge"]
@@ -241,10 +261,10 @@ def test_gold_scores_100_and_declining_all_0(tmp_path):
         items = load_noteqa(data).items
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({i.id: i.answer for i in items}))
-        scores = NoteRun(data, predictions=path).run().scores
+        scores = run(data, path).scores
         assert scores["accuracy"]["value"] == 1.0 and scores["failed"] == 0
         path.write_text(json.dumps({i.id: None for i in items}))
-        scores = NoteRun(data, predictions=path).run().scores
+        scores = run(data, path).scores
         assert scores["accuracy"]["value"] == 0.0 and scores["declined"] == len(items)
 
 

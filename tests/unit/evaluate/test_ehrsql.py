@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from engine.fakes import AS_OF, MemoryDatabase
 
+from ehrqa_cli.contracts.benchmarks import Reads
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate import ehrsql, load
 from ehrqa_cli.evaluate.journal import Journal
-from ehrqa_cli.evaluate.metrics import comparable
+from ehrqa_cli.evaluate.predictions import read_predictions
 from ehrqa_cli.evaluate.records import Record, read_records, split_record
+from ehrqa_cli.evaluate.rows import comparable
+from ehrqa_cli.evaluate.systems import Chosen
 
 GOLD = "SELECT valuenum FROM labevents WHERE subject_id = 7"
 ITEM = load.Item("a", "sodium of 7?", GOLD)
@@ -174,8 +177,10 @@ def test_faults_are_rows() -> None:
 def test_prediction_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(text)
-    found, digest = ehrsql.read_predictions(path)
-    assert found == {"a": GOLD, "n": None, "m": None} and len(digest) == 64
+    questions = [Question("?", key) for key in "anm"]
+    found, digest = read_predictions(path, questions, Reads.QUERIES)
+    assert [answer.neuralsql for answer in found] == [GOLD, None, None] and len(digest) == 64
+    assert [answer.status for answer in found] == ["answered", "abstained", "abstained"]
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "nonsense", '"x"'])
@@ -183,10 +188,10 @@ def test_wrong_prediction_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(text)
     if not text:
-        assert ehrsql.read_predictions(path)[0] == {}
+        assert read_predictions(path, [], Reads.QUERIES)[0] == []
         return
     with pytest.raises(EvaluationError):
-        ehrsql.read_predictions(path)
+        read_predictions(path, [], Reads.QUERIES)
 
 
 def test_records_are_read_back_with_their_seconds(tmp_path: Path) -> None:
@@ -245,7 +250,7 @@ def test_predictions_must_cover_the_split(tmp_path: Path, fake_session: None) ->
         connection.execute("INSERT INTO labevents VALUES ('2100-01-01 00:00:00')")
     connection.close()
     with pytest.raises(EvaluationError, match="1 of 2"):
-        ehrsql.run_ehrsql(data, "valid", tmp_path / "db", predictions=tmp_path / "p.json")
+        ehrsql.run_ehrsql(data, "valid", tmp_path / "db", chosen=Chosen(None, tmp_path / "p.json"))
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])

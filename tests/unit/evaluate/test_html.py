@@ -12,7 +12,7 @@ import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import html, plots
-from ehrqa_cli.evaluate.abstention.tables import StudyTable
+from ehrqa_cli.evaluate.tables import StudyTable
 
 Plain = dict[str, Any]
 EVIL = '<script>alert("x")</script>\u202e\x1b[2J ${object} &amp; $x_{$ 中文'

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ehrqa_cli.contracts.benchmarks import Reads
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate import files, given, priors
+from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.evaluate import files, priors
 from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS, Journal
+from ehrqa_cli.evaluate.predictions import read_predictions
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import share
 
@@ -100,12 +103,12 @@ def test_records_name_their_run(tmp_path: Path):
     assert record["run"] == Journal(None, dict(HEADER)).hash and len(record["run"]) == 16
 
 
-def read(tmp_path: Path, value: object, ids: str = "a") -> given.Given:
+def read(tmp_path: Path, value: object, ids: str = "a", reads: Reads = Reads.VALUES) -> Answer:
     path = tmp_path / "p.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value))
-    found, digest = given.read_given(path, ids)
+    found, digest = read_predictions(path, [Question("?", key) for key in ids], reads)
     assert len(digest) == 64
-    return found["a"]
+    return found[0]
 
 
 def test_predictions_in_all_shapes(tmp_path: Path):
@@ -113,22 +116,22 @@ def test_predictions_in_all_shapes(tmp_path: Path):
     assert read(tmp_path, {"a": [["x", 2], ["y", 3]]}).rows == (("x", 2), ("y", 3))
     assert read(tmp_path, {"a": "yes"}).rows == (("yes",),)
     assert read(tmp_path, {"a": []}).rows == ()
-    assert read(tmp_path, {"a": "select 1"}).query == "select 1"
+    assert read(tmp_path, {"a": "select 1"}).neuralsql == "select 1"
     assert read(tmp_path, {"a": None}).status == "abstained"
     lines = '{"header": 1, "id": "h"}\n{"id": "a", "prediction": ["x"], "probability": 0.25}\n'
     found = read(tmp_path, lines)
-    assert (found.rows, found.probability) == ((("x",),), 0.25)
+    assert (found.rows, found.scores) == ((("x",),), {"probability": 0.25})
     assert read(tmp_path, '{"id": "a", "answer": null}').status == "abstained"
 
 
 def test_predictions_of_batch(tmp_path: Path):
     line = {"id": "a", "status": "answered", "rows": [[1]], "value": 1, "neuralsql": "SELECT 1"}
     found = read(tmp_path, [line])
-    assert (found.status, found.rows, found.query) == ("answered", ((1,),), "SELECT 1")
+    assert (found.status, found.rows, found.neuralsql) == ("answered", ((1,),), "SELECT 1")
     line |= {"status": "abstained", "reason": {"kind": "not_sure", "sentence": "no"}}
     found = read(tmp_path, [line])
-    assert (found.status, found.rows, found.query) == ("abstained", None, None)
-    assert found.why == "not_sure"
+    assert (found.status, found.rows, found.neuralsql) == ("abstained", (), None)
+    assert found.reason_kind == "not_sure"
 
 
 @pytest.mark.parametrize(

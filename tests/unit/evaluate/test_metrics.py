@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ehrqa_cli.evaluate.metrics import Outcome, comparable, interval, score
+from ehrqa_cli.evaluate.metrics import Outcome, interval, score
+from ehrqa_cli.evaluate.rows import comparable
 
 RIGHT = Outcome(answerable=True, answered=True, correct=True)
 WRONG = Outcome(answerable=True, answered=True)

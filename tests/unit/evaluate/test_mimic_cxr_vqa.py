@@ -10,9 +10,11 @@ import pytest
 from vqa.fakes import FakeGraphs
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.evaluate.mimic_cxr_vqa import VqaItem, VqaRun, load_vqa
+from ehrqa_cli.evaluate.mimic_cxr_vqa import MimicCxrVqa, VqaItem, load_vqa
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import label
-from ehrqa_cli.evaluate.mimic_cxr_vqa.score import Scored, score
+from ehrqa_cli.evaluate.mimic_cxr_vqa.score import score
+from ehrqa_cli.evaluate.runner import BenchmarkRun
+from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.vqa import OracleGraphs, Vqa
 
 LEFT = ("left lung", "pneumonia")
@@ -95,9 +97,12 @@ def reader(probability: float = 0.9) -> Vqa:
     return Vqa(graphs)
 
 
-def run(data: Path, **more: Any):
-    more.setdefault("reader", reader())
-    return VqaRun(data, "test", **more).run()
+def run(data: Path, predictions: Path | None = None, split: str = "test", **more: Any):
+    made = {k: more.pop(k) for k in ("labels", "reference", "text") if k in more}
+    benchmark = MimicCxrVqa(more.pop("reader", reader()), **made)
+    asked = benchmark.asked if predictions is None else None
+    chosen = Chosen("ours" if asked else None, predictions)
+    return BenchmarkRun(benchmark, data, split, chosen, asked, **more).run()
 
 
 def test_own_layout(data: Path):
@@ -177,17 +182,22 @@ def test_labels_are_compared_plainly():
     ]
 
 
-def item(answer: set[str], study: int = 1) -> VqaItem:
-    return VqaItem("x", "q", frozenset(answer), study, "presence", "verify", "t", False)
+def record(
+    gold: str, given: str | None, status: str = "answered", study: int = 1
+) -> dict[str, Any]:
+    """Labels are letters here."""
+    labels = None if given is None else sorted(given)
+    found = {"study_id": study, "gold": sorted(gold), "prediction": labels, "status": status}
+    return {**found, "correct": labels == sorted(gold)}
 
 
 def test_scores_by_hand():
     found = [
-        Scored(item({"a", "b"}), frozenset({"a", "c"})),  # 1 hit, 4 named
-        Scored(item({"a"}), frozenset({"a"})),  # 1 hit, 2 named
-        Scored(item(set()), frozenset()),  # exactly nothing is right
-        Scored(item({"yes"}), None),
-        Scored(item({"yes"}), None, failed=True),
+        record("ab", "ac"),  # 1 hit, 4 named
+        record("a", "a"),  # 1 hit, 2 named
+        record("", ""),  # exactly nothing is right
+        record("y", None, "abstained"),
+        record("y", None, "failed"),
     ]
     s = score(found)
     assert (s.questions, s.declined, s.failed) == (5, 1, 1)
@@ -283,7 +293,7 @@ def test_the_open_set_with_the_oracle(shared_data: Path):
     folder = shared_data / "ehrxqa-open"
     vqa = Vqa(OracleGraphs.open(folder))
     for text in ("question", "template_text"):
-        report = VqaRun(folder, "dev", vqa, text=text).run()
+        report = run(folder, split="dev", reader=vqa, text=text)
         found = report.scores["all"]
         assert (found["questions"], found["accuracy"]["value"], found["f1"]["value"]) == (480, 1, 1)
         assert report.header["split"] == "all"

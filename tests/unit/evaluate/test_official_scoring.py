@@ -19,6 +19,7 @@ import pytest
 
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.evaluate.ehrsql import run_ehrsql
+from ehrqa_cli.evaluate.systems import Chosen
 
 Rows = list[tuple[Any, ...]]
 RIGHT, WRONG, DECLINED = "right", "wrong", "declined"
@@ -282,7 +283,7 @@ def test_a_thousand_predictions_score_as_the_rules_say(
         json.dumps({key: sql or "null" for key, (_, sql, *_) in zip(ids, made, strict=True)})
     )
     out = tmp_path / "out"
-    given: Any = {"predictions": path, "out": out, "as_of": "2100-12-31 23:59:00"}
+    given: Any = {"chosen": Chosen(None, path), "out": out, "as_of": "2100-12-31 23:59:00"}
     report = run_ehrsql(tmp_path / "data", "valid", db, **given)
     lines = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()][1:]
     differing = []

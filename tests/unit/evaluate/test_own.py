@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from ehrqa_cli.contracts.benchmarks import BenchmarkItem
+from ehrqa_cli.contracts.benchmarks import BenchmarkItem, Measured
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Row, Status
 from ehrqa_cli.engine import open_session
+from ehrqa_cli.evaluate.answering import executor
+from ehrqa_cli.evaluate.answering import whole as rest
 from ehrqa_cli.evaluate.own import OwnQuestions
-from ehrqa_cli.evaluate.plugged import PluggedRun
+from ehrqa_cli.evaluate.rows import same_rows
 
 
 def write(path: Path, *lines: dict[str, Any]) -> Path:
@@ -38,10 +40,13 @@ def test_what_is_read(tmp_path: Path) -> None:
         {"question": "c?", "answer": ["x", "y"], "group": "g"},
         {"question": "d?", "gold_sql": None, "gold_answer": None},
         {"question": "e?", "answerable": False},
+        {"question": "f?", "gold_sql": ["SELECT 1", "SELECT 2"]},
+        {"id": "7th", "question": "g?", "answers": [["x", "y"], 7]},
+        {"question": "h?", "answers": [["x", "y"]]},
     )
     items = OwnQuestions().load(path, "valid")
-    assert [i.question.id for i in items] == ["7", "2", "3", "4", "5"]
-    assert [i.group for i in items] == ["2", "", "g", "", ""]
+    assert [i.question.id for i in items] == ["7", "2", "3", "4", "5", "6", "7th", "8"]
+    assert [i.group for i in items] == ["2", "", "g", *[""] * 5]
     assert items[0].question.patient_id == 5
     assert [i.gold for i in items] == [
         {"sql": "SELECT 1"},
@@ -49,6 +54,9 @@ def test_what_is_read(tmp_path: Path) -> None:
         {"rows": [["x"], ["y"]]},
         None,
         None,
+        {"any": [{"sql": "SELECT 1"}, {"sql": "SELECT 2"}]},
+        {"any": [{"rows": [["x"], ["y"]]}, {"rows": [[7]]}]},
+        {"rows": [["x"], ["y"]]},
     ]
     (tmp_path / "questions.jsonl").write_text(path.read_text())
     assert OwnQuestions().load(tmp_path, "valid") == items
@@ -62,6 +70,10 @@ def test_what_is_read(tmp_path: Path) -> None:
         ([{"question": " ", "answer": 1}], "has no text"),
         ([{"answer": 1}], "has no question"),
         ([{"question": "a?", "answer": {"x": 1}}], "is no rows"),
+        ([{"question": "a?", "answers": 5}], "answers are no list"),
+        ([{"question": "a?", "answers": []}], "has no gold"),
+        ([{"question": "a?", "answers": [[{"x": 1}]]}], "is no rows"),
+        ([{"question": "a?", "gold_sql": ["SELECT 1", None]}], "has no gold"),
         ([{"question": "a?", "answer": 1, "patient_id": "7"}], "patient_id"),
         ([{"id": 1, "question": "a?", "answer": 1}] * 2, "two questions with the id 1"),
     ],
@@ -79,13 +91,14 @@ def test_what_is_wrong_is_told(tmp_path: Path, lines: list[dict[str, Any]], told
         ([("y", 2.0), ("x", 1.0)], True),
         ([("x", 1.002), ("y", 2)], False),
         ([("x", 1), ("y", 2), ("z", 3)], False),
-        ([(1, "x"), (2, "y")], False),
+        ([(1, "x"), (2, "y")], True),  # in another order of columns
+        ([(2, "x"), (1, "y")], False),
         ([], False),
     ],
 )
-def test_rows_count_as_a_set_to_three_decimals(rows: list[Row], right: bool) -> None:
+def test_rows_count_as_a_set_in_any_order_of_columns(rows: list[Row], right: bool) -> None:
     item = BenchmarkItem(Question("q", "1"), {"rows": [["x", 1], ["y", 2]]})
-    assert OwnQuestions().score(item, answered(*rows), nothing) == {"correct": right}
+    assert OwnQuestions().score(item, answered(*rows), nothing)["correct"] is right
 
 
 def test_gold_sql_is_run_and_a_broken_one_is_the_file_s_fault() -> None:
@@ -130,9 +143,68 @@ def test_figures_are_those_of_ehrsql() -> None:
 def test_every_row_of_a_long_answer_is_scored(ehr: Path) -> None:
     gold = BenchmarkItem(Question("q", "1"), {"sql": "SELECT row_id FROM labevents"})
     with open_session(ehr, log=False) as session:
-        run = PluggedRun(OwnQuestions(), ehr, "valid", session)
+        execute = executor(session)
         cut = Answer(gold.question, Status.ANSWERED, rows=((0,),), truncated=True)
         whole = replace(cut, neuralsql="SELECT row_id FROM labevents")
         other = replace(cut, neuralsql="SELECT row_id FROM labevents WHERE row_id < 2")
-        found = [run._record(gold, answer)["correct"] for answer in (cut, whole, other)]
+        found = [
+            OwnQuestions().record(gold, rest(answer, execute), execute)["correct"]
+            for answer in (cut, whole, other)
+        ]
     assert found == [False, True, False]
+
+
+def test_any_of_several_golds_is_right() -> None:
+    item = BenchmarkItem(Question("q", "1"), {"any": [{"sql": "SELECT 5"}, {"rows": [["x", 1]]}]})
+
+    def execute(_sql: str) -> tuple[Row, ...]:
+        return ((5,),)
+
+    for rows, right in (((5,), True), ((1, "x"), True), ((6,), False)):
+        found = OwnQuestions().score(item, answered(rows), execute)
+        assert found["correct"] is right, rows
+    assert found["wanted"] == [[[5]], [["x", 1]]]
+    assert OwnQuestions().perfect(item, execute).rows == ((5,),)
+
+
+def test_many_columns_that_are_alike_take_no_time() -> None:
+    gold = [tuple(range(k, k + 12)) for k in range(40)]
+    same = [tuple(reversed(row)) for row in gold]
+    assert same_rows(same, gold) and not same_rows([*same[1:], (0,) * 12], gold)
+    alike = [(1,) * 12 + (k,) for k in range(40)]
+    assert same_rows([(k, *(1,) * 12) for k in range(40)], alike)
+
+
+def test_what_became_of_the_questions_and_the_wrong_ones() -> None:
+    def record(key: str, gold: Any, status: str, **more: Any) -> dict[str, Any]:
+        found = {"id": key, "question": f"question {key}", "group": "", "gold": gold}
+        return {**found, "status": status, "correct": False, "prediction": [[1]], **more}
+
+    rows = {"rows": [[2]]}
+    records = [
+        record("a", rows, "answered", correct=True),
+        record("b", rows, "answered", wanted=[[[2]], [[3, 4]]]),
+        record("c", None, "answered"),
+        record("d", {"sql": "SELECT 3"}, "answered", why="no such table"),
+        record("e", rows, "abstained"),
+        record("f", None, "abstained"),
+        record("g", None, "abstained"),
+        record("h", rows, "failed"),
+    ]
+    found = OwnQuestions().figures(Measured([], records))
+    assert found.scores["outcomes"] == {
+        "right": 1,
+        "wrong": 3,
+        "declined": 3,
+        "declined rightly": 2,
+        "declined though there is an answer": 1,
+        "failed": 1,
+    }
+    first, *_, wrong = found.tables
+    assert first.printed()[1] == ("wrong", "3", "37.5")
+    assert wrong.printed() == [
+        ("b", "question b", "1", "2 or 3, 4"),
+        ("c", "question c", "1", "to be declined"),
+        ("d", "question d", "no such table", "SELECT 3"),
+    ]
+    assert OwnQuestions().figures(Measured([], records[:1])).tables[-1].title != wrong.title

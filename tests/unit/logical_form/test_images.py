@@ -15,7 +15,7 @@ from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES
 from ehrqa_cli.evaluate.ehrxqa.forms import form_of
-from ehrqa_cli.evaluate.ehrxqa.score import same_answer
+from ehrqa_cli.evaluate.rows import same_answer
 from ehrqa_cli.logical_form import compile_sql, evidence_queries, parse
 from ehrqa_cli.neuralsql import execute, run
 from ehrqa_cli.vqa import OracleGraphs, Vqa

@@ -15,8 +15,10 @@ import pytest
 
 from ehrqa_cli.chat import Gguf
 from ehrqa_cli.contracts.errors import BuildError, DatabaseError, UsageError
-from ehrqa_cli.evaluate.ehrnoteqa import NoteRun, load_noteqa
+from ehrqa_cli.evaluate.ehrnoteqa import EhrNoteQa, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import FREE_TEXT, MULTI_CHOICE
+from ehrqa_cli.evaluate.runner import BenchmarkRun
+from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.notes.importing.write import Writer
 from ehrqa_cli.notes.store import NoteStore
 from ehrqa_cli.sets.notes import checks
@@ -116,7 +118,7 @@ def test_gold_scores_100(built: Path) -> None:
     for split in ("train", "test"):
         gold = built / split / "gold.json"
         for form, name in ((MULTI_CHOICE, "accuracy"), (FREE_TEXT, "exact")):
-            report = NoteRun(built / split, predictions=gold, form=form).run()
+            report = BenchmarkRun(EhrNoteQa(form=form), built / split, "", Chosen(None, gold)).run()
             values = [v["value"] for k, v in report.scores.items() if name in k]
             assert values == [1.0], report.scores
             assert report.scores["evidence"]["top_1"]["any"]["value"] == 1.0

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
-from ehrqa_cli.evaluate.ehrnoteqa import NoteRun, load_noteqa
+from ehrqa_cli.evaluate.ehrnoteqa import EhrNoteQa, load_noteqa
+from ehrqa_cli.evaluate.runner import BenchmarkRun
+from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.sets.notes.review import (
     ACCEPTED,
     DROPPED,
@@ -273,7 +275,9 @@ def test_the_reviewed_set_scores_100_and_does_not_know_the_clock(data, opened, t
     loaded = load_noteqa(tmp_path / "one")
     assert [i.id for i in loaded.items] == ["q1", "q2", "q4"]
     assert loaded.items[1].answer_text == "21 mg" and loaded.items[0].answer_text == "20 mg twice"
-    report = NoteRun(tmp_path / "one", predictions=tmp_path / "one" / "gold.json").run()
+    report = BenchmarkRun(
+        EhrNoteQa(), tmp_path / "one", "", Chosen(None, tmp_path / "one" / "gold.json")
+    ).run()
     assert report.scores["accuracy"]["value"] == 1.0
     with pytest.raises(UsageError, match="holds another set"):
         export(data, {"bob": again.decisions}, tmp_path / "one")

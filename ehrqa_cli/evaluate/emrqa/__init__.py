@@ -1,6 +1,0 @@
-"""emrQA: evidence, classes and logical forms from questions over notes (Pampari et al. 2018)."""
-
-from ehrqa_cli.evaluate.emrqa.emrqa_run import TASKS, EmrRun
-from ehrqa_cli.evaluate.emrqa.load import EmrQuestion, EmrSet, load_emrqa
-
-__all__ = ["TASKS", "EmrQuestion", "EmrRun", "EmrSet", "load_emrqa"]

@@ -1,5 +1,0 @@
-"""Questions, logical forms and evidence lines from annotations (Pampari et al. 2018, emrQA)."""
-
-from ehrqa_cli.sets.notes.emrqa.build import EmrOrder, build_emrqa
-
-__all__ = ["EmrOrder", "build_emrqa"]
