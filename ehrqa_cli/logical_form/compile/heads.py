@@ -26,7 +26,7 @@ from ehrqa_cli.logical_form.compile.relations import (
     rows,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Select
-from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, PERIODS
+from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PERIODS
 
 _PAIRED = ("after", "before", "with")
 
@@ -52,7 +52,7 @@ def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> 
     sql = f"SELECT {columns} FROM {src.table}{where(found)}"
     time = f"{src.table}.{src.time}"
     if event.extreme:
-        way = "DESC" if event.extreme == "highest" else "ASC"
+        way = EXTREMES[event.extreme].way
         ordered = order_by(event.order or "first", time).replace("ORDER BY ", "")
         return f"{sql} ORDER BY {measure(src)} {way}, {ordered}"
     return f"{sql} {order_by(event.order, time)}" if event.order else sql
