@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile import groups, images, waits
-from ehrqa_cli.logical_form.compile.conditions import (
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.relations import (
+    completed,
+    inherited,
+    joined,
+    relation_of,
+    rows,
+)
+from ehrqa_cli.logical_form.compile.values import (
     days,
     literal,
     measure,
@@ -16,14 +24,6 @@ from ehrqa_cli.logical_form.compile.conditions import (
     source,
     unsupported,
     where,
-)
-from ehrqa_cli.logical_form.compile.mapping import EventTable
-from ehrqa_cli.logical_form.compile.relations import (
-    completed,
-    inherited,
-    joined,
-    relation_of,
-    rows,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Select
 from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PERIODS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import (
-    conditions,
+from ehrqa_cli.logical_form.compile.conditions import conditions
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.values import (
     duration,
     measure,
     order_by,
@@ -13,7 +14,6 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.form import Event, Filter
 from ehrqa_cli.logical_form.grammar import EXTREMES, RELATIONS, TIME_FILTERS
 

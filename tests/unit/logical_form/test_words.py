@@ -26,7 +26,7 @@ from ehrqa_cli.logical_form import (
     parse,
     print_form,
 )
-from ehrqa_cli.logical_form.compile import conditions, heads
+from ehrqa_cli.logical_form.compile import filters, heads
 from ehrqa_cli.logical_form.form import Arg, Form, map_args
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS, ROLES, words_for
 
@@ -115,7 +115,7 @@ def test_a_head_or_filter_compiles_for_a_kind(name: str) -> None:
 
 def test_what_writes_sql_is_there_and_is_asked_for() -> None:
     assert {head.sql for head in HEADS.values()} == set(heads.WRITERS)
-    assert {spec.sql for spec in FILTERS.values()} == {*conditions.WRITERS, *_WITH_THE_EVENT}
+    assert {spec.sql for spec in FILTERS.values()} == {*filters.WRITERS, *_WITH_THE_EVENT}
 
 
 def test_every_entry_is_of_a_word() -> None:
