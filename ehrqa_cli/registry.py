@@ -13,6 +13,7 @@ from ehrqa_cli.contracts.errors import PluginError
 T = TypeVar("T")
 
 DATABASE = "ehrqa.database"
+SCHEME = "ehrqa.scheme"  # what else an address may begin with that a database plugin opens
 TEXT2SQL = "ehrqa.text2sql"
 VQA = "ehrqa.vqa"
 NOTE_READER = "ehrqa.note_reader"
@@ -26,6 +27,20 @@ def names(group: str) -> list[str]:
     from importlib.metadata import entry_points
 
     return sorted({point.name for point in entry_points(group=group)})
+
+
+def database_of(scheme: str) -> str | None:
+    """The database plugin that opens addresses which begin with ``scheme``: the one of that name,
+    or the one that is registered for it (group SCHEME). None if none is installed; nothing is
+    imported."""
+    from importlib.metadata import entry_points
+
+    known = names(DATABASE)
+    if scheme in known:
+        return scheme
+    classes = {point.value for point in entry_points(group=SCHEME, name=scheme)}
+    points = entry_points(group=DATABASE)
+    return next((p.name for p in points if p.value in classes and p.name in known), None)
 
 
 def load(group: str, name: str, contract: type[T]) -> type[T]:

@@ -9,12 +9,12 @@ and it can be purged (``ehrqa log purge``). No other program is told of it. The 
 from __future__ import annotations
 
 import json
-import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+from ehrqa_cli import sqlitefile
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
 
@@ -139,12 +139,7 @@ class PrivateFile:
     def make_private(self) -> None:
         """Make the file if there is none, and take everybody else's permissions from it."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Created before SQLite would, which gives a new file the umask's wider permissions.
-        handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            os.fchmod(handle, 0o600)
-        finally:
-            os.close(handle)
+        sqlitefile.make_private(self.path)
 
     def error(self, verb: str, error: Exception) -> LogError:
         """What went wrong, with the next step."""
@@ -163,7 +158,7 @@ class AnswerLog(PrivateFile):
     def add(self, answer: Answer) -> None:
         """Append one answer with the time it was given.
 
-        Plain sqlite3: importing sqlite-utils takes half the time that a question may.
+        A file that is new, or lacks a column, gets it; else nothing but the row is written.
         """
         import sqlite3
         from datetime import UTC, datetime
@@ -179,11 +174,15 @@ class AnswerLog(PrivateFile):
         }
         try:
             self.make_private()
-            names, marks = ", ".join(row), ", ".join("?" for _ in row)
+            # Half a surrogate pair has no UTF-8, and JSON writes it as this escape.
+            row = {k: v.encode("utf-8", "backslashreplace").decode() for k, v in row.items()}
             with closing(sqlite3.connect(self.path)) as connection, connection:
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} ({names})")
-                # Half a surrogate pair has no UTF-8, and JSON writes it as this escape.
-                values = [v.encode("utf-8", "backslashreplace").decode() for v in row.values()]
-                connection.execute(f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", values)
+                columns = connection.execute(f"PRAGMA table_info({TABLE})").fetchall()
+                if not row.keys() <= {column[1] for column in columns}:
+                    connection.execute("BEGIN IMMEDIATE")  # another may be making it
+                    sqlitefile.database(connection).table(TABLE).insert(row, alter=True)
+                    return
+                names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+                connection.execute(f"INSERT INTO {TABLE} ({names}) VALUES ({marks})", row)
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise self.error("write", error) from error

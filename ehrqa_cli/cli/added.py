@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ehrqa_cli import registry
+from ehrqa_cli.cli import output
 from ehrqa_cli.contracts.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
@@ -37,14 +38,22 @@ class OpenGroup(click.Group):
         return found or (load(str(self.name), cmd_name) if cmd_name in self._added() else None)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command; of one whose package is not installed, say which it is."""
-        package = PACKAGES.get(f"{self.name} {args[0]}") if args else None
-        if package and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise UsageError(
-                f"`ehrqa {self.name} {args[0]}` is in the package {package}",
-                f"install it: `pip install {package}`, or `make setup` in a checkout",
-            )
+        """Find the command; of one that is not there say what to install, or which is near."""
+        if not ctx.resilient_parsing and args[0][:1] != "-" and not self.get_command(ctx, args[0]):
+            self._lacks(ctx, args[0])
         return super().resolve_command(ctx, args)
+
+    def _lacks(self, ctx: click.Context, name: str) -> NoReturn:
+        from difflib import get_close_matches
+
+        if package := PACKAGES.get(f"{self.name} {name}"):
+            raise UsageError(
+                f"`ehrqa {self.name} {name}` is in the package {package}, which is not installed",
+                f"`pip install {package}`, or `make setup` in a checkout",
+            )
+        near = get_close_matches(name, self.list_commands(ctx), n=1)
+        told = f"; did you mean '{near[0]}'?" if near else ""
+        raise click.UsageError(f"no command '{output.safe(name)}'{told}", ctx)
 
     def _added(self) -> list[str]:
         return names(str(self.name))

@@ -84,7 +84,7 @@ def run_query(
     query: str, flags: dict[str, Any], run: Callable[[str, Database, str, Limits], Result]
 ) -> int:
     """Read, run and print a query. Raises LimitExceeded when there are too many rows."""
-    from ehrqa_cli.ehr.backend.open import now_in
+    from ehrqa_cli.ehr.backend.now import now_in
 
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.config.document import APP, Keys
-from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.errors import PluginError, UsageError
 
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
 _FILES = (".json", ".onnx", ".gguf", ".toml")
 _SCHEME = re.compile(r"([a-z][a-z0-9+-]+):(.+)", re.S)
-_FILE_SCHEMES = ("sqlite", "duckdb")
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
     if not text.strip() or any(ord(char) < 32 for char in text):
         raise UsageError(f"{of.key} is empty or has control characters", f"write {_line(of)}")
     if of.kind is SettingKind.TARGET and (named := _SCHEME.fullmatch(text)):
-        if named[1] in _FILE_SCHEMES:  # relative to the settings file, as paths are
+        if _in_files(named[1]):  # relative to the settings file, as paths are
             return f"{named[1]}:{_path(of, named[2], folder)}"
         return text
     if of.kind in (SettingKind.PATH, SettingKind.TARGET):
@@ -174,6 +173,19 @@ def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
     if of.kind is SettingKind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):
         return str(_path(of, text, folder))
     return text
+
+
+def _in_files(scheme: str) -> bool:
+    """Does a path follow the scheme? The database plugin that it belongs to says so."""
+    from ehrqa_cli import registry
+    from ehrqa_cli.contracts.plugins import Database
+
+    name = registry.database_of(scheme)
+    try:
+        plugin = registry.load(registry.DATABASE, name or "", Database)  # type: ignore[type-abstract]
+    except PluginError:
+        return False  # whoever opens it says that it is not installed
+    return plugin.in_files
 
 
 def _path(of: Field, text: str, folder: Path | None) -> Path:

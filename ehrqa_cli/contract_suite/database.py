@@ -19,7 +19,7 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Row, Scalar
 from ehrqa_cli.ehr import schema as ehr_schema
-from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.backend.translated import Translated
 from ehrqa_cli.ehr.demo.make import build_demo
 
@@ -76,7 +76,9 @@ def sample_tables(path: Path) -> list[SampleTable]:
     """The tables of a SQLite EHR as plain values."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     try:
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
+        ).fetchall()
         out: list[SampleTable] = []
         for (name,) in names:
             columns = connection.execute(f'PRAGMA table_info("{name}")').fetchall()

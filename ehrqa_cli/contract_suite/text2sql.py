@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 
 from ehrqa_cli.contract_suite.checking import Check, demand, plain_text, refusal
@@ -23,12 +21,9 @@ _ODD = ("", " ", "?", "é\u202e\x07\U0001f600", "a" * 2000, "<pat>#9 <lab>#7", "
 
 
 def make(plugin: type[Text2Sql], folder: Path) -> Text2Sql:
-    """As the program makes one: without arguments, or with the path of the shipped model."""
-    from ehrqa_cli.engine.parts import shipped_model
-
+    """As the program makes one."""
     del folder
-    made: Callable[..., Text2Sql] = plugin
-    return made(shipped_model()) if "path" in signature(made).parameters else made()
+    return plugin.open()
 
 
 def _sound(queries: object) -> None:

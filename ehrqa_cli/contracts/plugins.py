@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import Coverage, SceneGraph
@@ -14,22 +14,43 @@ from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Query, Result
 
+if TYPE_CHECKING:
+    from ehrqa_cli.contracts.dialect import Dialect
+
 # The version of these contracts. A plugin that was written for one says so with a
 # ``contract_version`` of its own; `ehrqa plugins check` fails one that was written for another.
 VERSION = 1
 
 
 class Database(ABC):
-    """An EHR, open for reading only (group ``ehrqa.database``).
+    """An EHR, open for reading only (group ``ehrqa.database``); most plugins derive from
+    ``contracts.backend.Backend``, which keeps the limits for them.
+
+    A plugin that is registered as NAME opens ``--db NAME:...``, other schemes that it is registered
+    for (group ``ehrqa.scheme``), and the files or folders that it ``knows``.
 
     Results are plain values: truth is 1 or 0, a time is text ``YYYY-MM-DD HH:MM:SS``, bytes are
-    hex digits. What is not SQLite's ``dialect`` gets every statement written in its own words,
+    hex digits. What is not SQLite's ``dialect`` gets every statement written in its own ``words``,
     for which it must say what its columns hold (``types``).
     """
 
     dialect: ClassVar[str]
+    # How SQLite's SQL is written in that dialect; None where it is SQLite's.
+    words: ClassVar[type[Dialect] | None] = None
+    # Does it open files or folders that it ``knows`` without a scheme, and beside which notes and
+    # the like are kept? Then ``open`` gets the path alone, else the whole address.
+    in_files: ClassVar[bool] = False
+    # The environment variables that it reads, and what each sets.
+    settings: ClassVar[Mapping[str, str]] = {}
     # Does it hold to ``Limits.steps``, which end a query at the same place in every run?
     counts_steps: ClassVar[bool] = False
+
+    @classmethod
+    def knows(cls, path: Path) -> bool:
+        """Is the file or folder at ``path``, which is no SQLite file, one of its? Looked at
+        quickly, by first bytes and names. Raises DatabaseError for one that cannot be read."""
+        del path
+        return False
 
     @classmethod
     @abstractmethod
@@ -105,6 +126,12 @@ class Text2Sql(ABC):
     """A text-to-SQL model (group ``ehrqa.text2sql``). No query at all means it abstains."""
 
     name: ClassVar[str]
+
+    @classmethod
+    def open(cls) -> Text2Sql:
+        """The model that ``--model NAME`` means, made without arguments; a model of another make
+        overrides this. Raises ModelError, UsageError for wrong settings."""
+        return cls()
 
     @abstractmethod
     def generate(

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ehrqa_cli.contracts.dialect import NUMBER, TIME_FORMAT, Dialect, SqlKind
 from ehrqa_cli.dialects import times
-from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, SqlKind, Typed
-from ehrqa_cli.dialects.target import NUMBER, TIME_FORMAT, Target
+from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Typed
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 # 'text SIGN number' where nothing is converted: a text is greater than every number.
@@ -22,7 +22,7 @@ _TEXT_WINS = {"=": "FALSE", "<>": "TRUE", "<": "FALSE", "<=": "FALSE", ">": "TRU
 class Coercions:
     """Conversions in one target's words."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Dialect) -> None:
         self.target = target
 
     def text(self, value: Typed) -> str:

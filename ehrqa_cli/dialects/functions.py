@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ehrqa_cli.contracts.dialect import Dialect, SqlKind
 from ehrqa_cli.contracts.errors import DatabaseError, Refused
 from ehrqa_cli.dialects.coerce import Coercions
-from ehrqa_cli.dialects.kinds import SqlKind, Typed
-from ehrqa_cli.dialects.target import Target
+from ehrqa_cli.dialects.kinds import Typed
 
 _LISTS = (
     "ceil ceiling floor sqrt exp ln log log10 log2 pow power pi",
@@ -25,7 +25,7 @@ class Functions:
 
     AGGREGATES: ClassVar[frozenset[str]] = frozenset({"total", "group_concat", "string_agg"})
 
-    def __init__(self, target: Target, to: Coercions) -> None:
+    def __init__(self, target: Dialect, to: Coercions) -> None:
         self.target = target
         self.to = to
 
@@ -57,15 +57,15 @@ class Functions:
             return made
         if name in _REAL:
             words = [self.to.number(arg).sql for arg in args]
-            return Typed(self._called(name, words), SqlKind.REAL)
+            return Typed(self.called(name, words), SqlKind.REAL)
         if name in _TEXT:
-            return Typed(self._called(name, list(map(self.to.text, args))), SqlKind.TEXT)
+            return Typed(self.called(name, list(map(self.to.text, args))), SqlKind.TEXT)
         raise Refused(
             f"the function {name} is not known on {self.target.name}",
             "use ordinary SQL functions only",
         )
 
-    def _called(self, name: str, words: Sequence[str]) -> str:
+    def called(self, name: str, words: Sequence[str]) -> str:
         """A call in the target's words, in SQLite's where it has none of its own."""
         return self.target.function(name, words) or f"{name.upper()}({', '.join(words)})"
 
@@ -74,16 +74,16 @@ class Functions:
         return Typed(f"ABS({value.sql})", value.kind)
 
     def _sign(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("sign", [self.to.number(args[0]).sql]), SqlKind.INTEGER)
+        return Typed(self.called("sign", [self.to.number(args[0]).sql]), SqlKind.INTEGER)
 
     def _trunc(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("trunc", [self.to.number(args[0]).sql]), SqlKind.REAL)
+        return Typed(self.called("trunc", [self.to.number(args[0]).sql]), SqlKind.REAL)
 
     def _round(self, args: Sequence[Typed]) -> Typed:
         value = self.to.number(args[0])
         number = self.target.cast(value.sql, self.target.real_type)
         words = [number, *(digits.sql for digits in args[1:2])]
-        return Typed(self._called("round", words), SqlKind.REAL)
+        return Typed(self.called("round", words), SqlKind.REAL)
 
     def _length(self, args: Sequence[Typed]) -> Typed:
         return Typed(f"LENGTH({self.to.text(args[0])})", SqlKind.INTEGER)
@@ -107,7 +107,7 @@ class Functions:
 
     def _substr(self, args: Sequence[Typed]) -> Typed:
         words = [self.to.text(args[0]), *(self.to.number(arg).sql for arg in args[1:])]
-        return Typed(self._called("substr", words), SqlKind.TEXT)
+        return Typed(self.called("substr", words), SqlKind.TEXT)
 
     _substring = _substr
 
@@ -128,4 +128,4 @@ class Functions:
         return Typed(f"CASE WHEN {value.sql} IS NULL THEN 'null' ELSE {found} END", SqlKind.TEXT)
 
     def _concat(self, args: Sequence[Typed]) -> Typed:
-        return Typed(self._called("concat", list(map(self.to.text, args))), SqlKind.TEXT)
+        return Typed(self.called("concat", list(map(self.to.text, args))), SqlKind.TEXT)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from sqlglot import expressions as exp
 
+from ehrqa_cli.contracts.dialect import SqlKind
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.dialects.functions import Functions
-from ehrqa_cli.dialects.kinds import TEXTS, SqlKind, Typed
+from ehrqa_cli.dialects.kinds import TEXTS, Typed
 from ehrqa_cli.dialects.scope import Scope
-
-if TYPE_CHECKING:
-    from ehrqa_cli.dialects.expressions import Expressions
+from ehrqa_cli.dialects.writer import Writer, Writers
 
 AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "COUNT",
@@ -40,7 +38,7 @@ _SHIFTS: dict[type[exp.Expr], str] = {
 
 
 def _aggregate(
-    to: Expressions, node: exp.Expr, scope: Scope, where: str = "", window: bool = False
+    to: Writer, node: exp.Expr, scope: Scope, where: str = "", window: bool = False
 ) -> Typed:
     """An aggregate of the rows of a group (those with ``where``), or of a window."""
     name = AGGREGATES[type(node)]
@@ -66,32 +64,32 @@ def _aggregate(
     return Typed(f"{name}({once}{value.sql}){tail}", kind)
 
 
-def _extreme(to: Expressions, value: Typed) -> str:
+def _extreme(to: Writer, value: Typed) -> str:
     """What MIN or MAX is of."""
     return to.target.collated(value.sql) if value.kind in TEXTS else to.to.plain(value)
 
 
-def _counted(to: Expressions, node: exp.Count, scope: Scope) -> str:
+def _counted(to: Writer, node: exp.Count, scope: Scope) -> str:
     if node.this is None or isinstance(node.this, exp.Star):
         return "*"
     once, arg = distinct(node.this)
     return once + to.write(arg, scope).sql
 
 
-def _rank(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+def _rank(to: Writer, node: exp.Expr, scope: Scope) -> Typed:
     name, kind = _RANKS[type(node)]
     inside = to.write(node.this, scope).sql if isinstance(node, exp.Ntile) else ""
     return Typed(f"{name}({inside})", kind)
 
 
-def _shift(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+def _shift(to: Writer, node: exp.Expr, scope: Scope) -> Typed:
     value = to.write(node.this, scope)
     more = [node.args.get("offset"), node.args.get("default")]
     args = [value.sql, *(to.write(part, scope).sql for part in more if part is not None)]
     return Typed(f"{_SHIFTS[type(node)]}({', '.join(args)})", value.kind)
 
 
-def _window(to: Expressions, node: exp.Window, scope: Scope) -> Typed:
+def _window(to: Writer, node: exp.Window, scope: Scope) -> Typed:
     value = _windowed(to, node.this, scope)
     parts: list[str] = []
     if node.args.get("partition_by"):
@@ -105,7 +103,7 @@ def _window(to: Expressions, node: exp.Window, scope: Scope) -> Typed:
     return Typed(f"{value.sql} OVER ({' '.join(parts)})", value.kind)
 
 
-def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
+def _windowed(to: Writer, node: exp.Expr, scope: Scope) -> Typed:
     """The function of a window; SUM(COUNT(*)) OVER () has an aggregate within it."""
     if type(node) not in AGGREGATES:
         return to.write(node, scope)
@@ -127,7 +125,7 @@ def _windowed(to: Expressions, node: exp.Expr, scope: Scope) -> Typed:
     return Typed(f"{name}({value.sql})", kind)
 
 
-def _filter(to: Expressions, node: exp.Filter, scope: Scope) -> Typed:
+def _filter(to: Writer, node: exp.Filter, scope: Scope) -> Typed:
     with scope.rows():
         where = to.condition(node.expression.this, scope)
     if type(node.this) in AGGREGATES:
@@ -136,7 +134,7 @@ def _filter(to: Expressions, node: exp.Filter, scope: Scope) -> Typed:
     return Typed(f"{value.sql} FILTER (WHERE {where})", value.kind)
 
 
-WRITERS: dict[type[Any], Callable[[Expressions, Any, Scope], Typed]] = {
+WRITERS: Writers = {
     **dict.fromkeys(AGGREGATES, _aggregate),
     **dict.fromkeys(_RANKS, _rank),
     **dict.fromkeys(_SHIFTS, _shift),

@@ -8,22 +8,8 @@ and prune by them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-
-class SqlKind(StrEnum):
-    """What a value is. The first five are also what ``Database.types`` may say of a column."""
-
-    INTEGER = "integer"
-    REAL = "real"
-    TEXT = "text"
-    TIMESTAMP = "timestamp"  # text YYYY-MM-DD HH:MM:SS to SQLite
-    BOOLEAN = "boolean"  # 1 and 0 to SQLite
-    DIGITS = "digits"  # text of a whole number, as strftime('%Y') gives
-    JULIAN = "julian"  # written as a number, text to SQLite: strftime('%J')
-    NULL = "null"
-    ANY = "any"
-
+from ehrqa_cli.contracts.dialect import SqlKind
 
 TEXTS = frozenset({SqlKind.TEXT, SqlKind.DIGITS})
 NUMBERS = frozenset({SqlKind.INTEGER, SqlKind.REAL, SqlKind.BOOLEAN})

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import expressions as exp
 
-from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
-from ehrqa_cli.dialects.expressions import Expressions, nothing_else
+from ehrqa_cli.contracts.dialect import Dialect, SqlKind
+from ehrqa_cli.contracts.errors import DatabaseError, Refused
+from ehrqa_cli.dialects.columns import common, item
+from ehrqa_cli.dialects.expressions import expressions
 from ehrqa_cli.dialects.groups import aggregates_in
 from ehrqa_cli.dialects.joins import queries_later
-from ehrqa_cli.dialects.kinds import NUMBERS, TEXTS, Columns, SqlKind, Typed
+from ehrqa_cli.dialects.kinds import Columns, Typed
+from ehrqa_cli.dialects.ordering import tail, texts
 from ehrqa_cli.dialects.scope import Scope
-from ehrqa_cli.dialects.target import Target
+from ehrqa_cli.dialects.writer import PLAIN, nothing_else
 
-_PLAIN = "write the query with ordinary SQL only"
 _CLAUSES = frozenset(
     {"from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
 )
-_MOST_COLUMNS = 500
 _JOIN = frozenset({"method", "side", "kind", "on", "using"})
 _SET = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
@@ -28,12 +29,12 @@ class Queries:
     """Writes queries over ``tables`` (lower-case table to its columns)."""
 
     def __init__(
-        self, target: Target, tables: Mapping[str, Columns], deadline: float = math.inf
+        self, target: Dialect, tables: Mapping[str, Columns], deadline: float = math.inf
     ) -> None:
         self.target = target
         self.tables = tables
         self.shared: list[dict[str, Columns]] = []
-        self.expressions = Expressions(target, self.write, deadline)
+        self.expressions = expressions(target, self.write, deadline)
         self._last: set[int] = set()  # the SELECTs whose columns are the answer
 
     def whole(self, tree: exp.Expr) -> str:
@@ -43,8 +44,8 @@ class Queries:
         if tree.args.get("order") is None and tree.args.get("limit") is None:
             # A database with several threads gives rows as they come; two runs must be the same.
             ranks = self._ranks(tree)
-            texts = _texts(columns)
-            every = self.target.ordinals(texts) if ranks else self.target.order_all(texts)
+            held = texts(columns)
+            every = self.target.ordinals(held) if ranks else self.target.order_all(held)
             terms = [*ranks, every]
             return f"{sql} ORDER BY {', '.join(terms)}"
         return sql
@@ -84,7 +85,7 @@ class Queries:
             elif isinstance(node, exp.Select):
                 sql, columns = self._select(node, outer, named)
             else:
-                raise Refused(f"{type(node).__name__.upper()} is not known here", _PLAIN)
+                raise Refused(f"{type(node).__name__.upper()} is not known here", PLAIN)
         finally:
             if with_ is not None:
                 self.shared.pop()
@@ -119,9 +120,9 @@ class Queries:
             parts = row.expressions if isinstance(row, exp.Tuple) else [row]
             rows.append([self.expressions.write(part, scope) for part in parts])
         if len({len(row) for row in rows}) != 1:
-            raise DatabaseError("SQL error: rows of VALUES have other lengths", _PLAIN)
+            raise DatabaseError("SQL error: rows of VALUES have other lengths", PLAIN)
         kinds = {
-            f"column{i + 1}": _common([row[i].kind for row in rows]) for i in range(len(rows[0]))
+            f"column{i + 1}": common([row[i].kind for row in rows]) for i in range(len(rows[0]))
         }
         listed = ", ".join(f"({', '.join(value.sql for value in row)})" for row in rows)
         return f"VALUES {listed}", Columns(kinds)
@@ -133,15 +134,15 @@ class Queries:
         kinds = [list(columns.kinds.values()) for _, columns in arms]
         if len(kinds[0]) != len(kinds[1]):
             word = _SET[type(node)]
-            raise DatabaseError(f"SQL error: the sides of {word} have other columns", _PLAIN)
-        common = [_common(pair) for pair in zip(*kinds, strict=True)]
-        left, right = (self._recast(sql, columns, common) for sql, columns in arms)
+            raise DatabaseError(f"SQL error: the sides of {word} have other columns", PLAIN)
+        held = [common(pair) for pair in zip(*kinds, strict=True)]
+        left, right = (self._recast(sql, columns, held) for sql, columns in arms)
         word = _SET[type(node)] + ("" if node.args.get("distinct", True) else " ALL")
-        columns = Columns(dict(zip(arms[0][1].kinds, common, strict=False)))
+        columns = Columns(dict(zip(arms[0][1].kinds, held, strict=False)))
         sides = [self._arm(side, part) for side, part in ((left, node.left), (right, node.right))]
         sql = f"{sides[0]} {word} {sides[1]}"
         scope = Scope(outer, {"": columns})
-        return sql + self._tail(node, scope, columns), columns
+        return sql + tail(self.expressions, node, scope, columns), columns
 
     def _arm(self, sql: str, node: exp.Expr) -> str:
         plain = isinstance(node, exp.Select) and not (
@@ -163,13 +164,13 @@ class Queries:
             f"{part} AS {self.target.identifier(own)}"
             for part, own in zip(made, columns.kinds, strict=True)
         ]
-        return f"SELECT {', '.join(called)} FROM ({sql}) AS q({', '.join(names)})"
+        return f"SELECT {', '.join(called)} FROM {self.target.derived(sql, 'q', names)}"
 
     # --- SELECT
 
     def _select(self, node: exp.Select, outer: Scope | None, named: bool) -> tuple[str, Columns]:
         if not node.expressions:
-            raise Refused("the SELECT names no columns", _PLAIN)
+            raise Refused("the SELECT names no columns", PLAIN)
         if not self.target.queries_in_joins:
             queries_later(node)
         scope = Scope(outer)
@@ -184,12 +185,12 @@ class Queries:
         grouped = self._group(node, scope)
         columns = Columns()
         last = id(node) in self._last
-        listed = [self._item(p, scope, columns, named, last) for p in node.expressions]
+        listed = [item(self.expressions, p, scope, columns, named, last) for p in node.expressions]
         having = node.args.get("having")
         kept = f" HAVING {self.expressions.condition(having.this, scope)}" if having else ""
         distinct = "DISTINCT " if node.args.get("distinct") else ""
         sql = f"SELECT {distinct}{', '.join(listed)}{from_}{filtered}{grouped}{kept}"
-        return sql + self._tail(node, scope, columns), columns
+        return sql + tail(self.expressions, node, scope, columns), columns
 
     def _from(self, node: exp.Select, scope: Scope) -> str:
         first = node.args.get("from_")
@@ -236,8 +237,8 @@ class Queries:
             raise Refused("brackets around tables are not known here", "join them without")
         called = node.alias if node.alias not in ("", "_values") else f"sub{len(scope.sources) + 1}"
         scope.sources[called.lower()] = columns.renamed(names)
-        listed = f"({', '.join(map(self.target.identifier, names))})" if names else ""
-        return f"({sql}) AS {self.target.identifier(called)}{listed}"
+        quoted = list(map(self.target.identifier, names))
+        return self.target.derived(sql, self.target.identifier(called), quoted)
 
     def _table(self, name: str) -> Columns:
         for known in reversed(self.shared):
@@ -279,7 +280,7 @@ class Queries:
         if isinstance(part, exp.Literal) and not part.is_string:
             at = int(part.this) - 1 if part.this.isdigit() else -1
             if not 0 <= at < len(node.expressions):
-                raise DatabaseError("SQL error: GROUP BY a column that is not there", _PLAIN)
+                raise DatabaseError("SQL error: GROUP BY a column that is not there", PLAIN)
             numbered: exp.Expr = node.expressions[at].unalias()
             return numbered
         if isinstance(part, exp.Column) and not part.table:
@@ -287,93 +288,6 @@ class Queries:
             if alias is not None and scope.find("", part.name) is None:
                 return alias
         return part
-
-    def _item(self, part: exp.Expr, scope: Scope, columns: Columns, named: bool, last: bool) -> str:
-        """One column of a SELECT; ``last`` when it is the answer's."""
-        inner = part.unalias()
-        if isinstance(inner, exp.Star) or (
-            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
-        ):
-            return self._star(inner, scope, columns)
-        value = self.expressions.write(inner, scope)
-        sql = value.sql
-        kind = value.kind
-        if last and kind in (SqlKind.BOOLEAN, SqlKind.JULIAN):
-            to = self.expressions.to
-            truth = kind == SqlKind.BOOLEAN
-            sql, kind = (
-                (to.plain(value), SqlKind.INTEGER) if truth else (to.text(value), SqlKind.TEXT)
-            )
-        if isinstance(part, exp.Alias):
-            name = part.alias
-        elif isinstance(inner, exp.Column):
-            name = inner.name
-            plain = not scope.grouped or sql.rpartition(".")[2].strip('"`').lower() == name.lower()
-            if plain:
-                _add(columns, name, kind)
-                return sql
-        else:
-            name = inner.sql()
-            if not named:
-                _add(columns, name, kind)
-                return sql
-        _add(columns, name, kind)
-        return f"{sql} AS {self.target.identifier(name)}"
-
-    def _star(self, node: exp.Expr, scope: Scope, columns: Columns) -> str:
-        table = node.table.lower() if isinstance(node, exp.Column) else ""
-        listed: list[str] = []
-        for source, held in scope.sources.items():
-            if not table or source == table:
-                for name, kind in held.kinds.items():
-                    again = name in scope.using and not table and name in columns.kinds
-                    if not (again and self.target.using_moves):
-                        _add(columns, name, kind)
-                        listed.append(".".join(map(self.target.identifier, (source, name))))
-        if scope.using and self.target.using_moves:
-            return ", ".join(listed)
-        return f"{self.target.identifier(table)}.*" if table else "*"
-
-    # --- ORDER BY and LIMIT
-
-    def _tail(self, node: exp.Expr, scope: Scope, columns: Columns) -> str:
-        limit, offset = node.args.get("limit"), node.args.get("offset")
-        order = node.args.get("order")
-        terms = [self._term(t, node, scope, columns) for t in order.expressions] if order else []
-        cut = self._limit(limit, offset)
-        if cut and not _whole_order(node):
-            # Of ties, a database with several threads keeps now these, now those.
-            rest = self.target.order_all(_texts(columns))
-            if terms and isinstance(node, exp.Select) and rest:
-                rest = self.target.ordinals(_texts(columns))
-            terms += [rest] if rest else []
-        ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
-        return ordered + cut
-
-    def _term(self, term: exp.Expr, node: exp.Expr, scope: Scope, columns: Columns) -> str:
-        inner = term.this
-        if isinstance(inner, exp.Literal) and not inner.is_string:
-            kinds = dict(enumerate(columns.kinds.values(), 1))
-            kind = kinds.get(int(inner.this), SqlKind.ANY) if inner.this.isdigit() else SqlKind.ANY
-            return self.expressions.ordered(term, scope, Typed(inner.this, kind))
-        own = isinstance(inner, exp.Column) and not inner.table
-        if own and (isinstance(node, exp.SetOperation) or inner.name.lower() in scope.aliases):
-            named = self.target.identifier(inner.name)
-            kind = columns.kinds.get(inner.name.lower(), SqlKind.ANY)
-            return self.expressions.ordered(term, scope, Typed(named, kind))
-        return self.expressions.ordered(term, scope)
-
-    def _limit(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
-        out = ""
-        for word, part in (("LIMIT", limit), ("OFFSET", offset)):
-            if part is None:
-                continue
-            number = part.expression.sql()
-            if number.lstrip("-").isdigit():
-                out += f" {word} {number}" if not number.startswith("-") else ""
-            else:
-                raise Refused(f"{word} {number} is not a number", "write the number out")
-        return out
 
 
 def _answering(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -384,35 +298,3 @@ def _answering(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield from _answering(tree.this)
     else:
         yield tree
-
-
-def _whole_order(node: exp.Expr) -> bool:
-    """Is there nothing to tell ties apart by: one row, from aggregates without groups?"""
-    if not isinstance(node, exp.Select) or node.args.get("group"):
-        return False
-    return bool(aggregates_in([part.unalias() for part in node.expressions]))
-
-
-def _texts(columns: Columns) -> list[bool]:
-    return [kind in TEXTS for kind in columns.kinds.values()]
-
-
-def _add(columns: Columns, name: str, kind: SqlKind) -> None:
-    if len(columns.kinds) == _MOST_COLUMNS:
-        raise LimitExceeded(f"more than {_MOST_COLUMNS} columns in one SELECT", "ask for fewer")
-    key, n = name.lower(), 1
-    while key in columns.kinds:
-        n += 1
-        key = f"{name.lower()}:{n}"  # as SQLite names a second column of one name
-    columns.kinds[key] = kind
-
-
-def _common(kinds: list[SqlKind] | tuple[SqlKind, ...]) -> SqlKind:
-    found = set(kinds) - {SqlKind.NULL}
-    if len(found) <= 1:
-        return next(iter(found), SqlKind.NULL)
-    if found <= NUMBERS:
-        return SqlKind.REAL if SqlKind.REAL in found else SqlKind.INTEGER
-    if found <= NUMBERS | {SqlKind.JULIAN}:
-        return SqlKind.REAL
-    return SqlKind.ANY if SqlKind.ANY in found or found & NUMBERS else SqlKind.TEXT

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.dialects.kinds import Columns, SqlKind
+from ehrqa_cli.contracts.dialect import SqlKind
+from ehrqa_cli.dialects.kinds import Columns
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr

@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ehrqa_cli.contracts.dialect import TIME_FORMAT, Dialect, SqlKind
 from ehrqa_cli.contracts.errors import Refused
-from ehrqa_cli.dialects.kinds import TEXTS, SqlKind, Typed
-from ehrqa_cli.dialects.target import TIME_FORMAT, Target
+from ehrqa_cli.dialects.kinds import TEXTS, Typed
 
 NAMES = frozenset({"date", "time", "datetime", "julianday", "strftime", "unixepoch"})
 ISO = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
@@ -32,7 +32,7 @@ _RESTS = {"year": "-01-01", "month": "-01", "day": ""}
 _AT = {unit: f"start of {unit}" for unit in _RESTS}
 
 
-def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
+def call(name: str, args: Sequence[Typed], target: Dialect) -> Typed:
     """A call of one of NAMES. Raises Refused for what has no equal in the target."""
     form, rest = _form(name, args)
     if not rest:  # SQLite takes the clock's
@@ -64,7 +64,7 @@ def call(name: str, args: Sequence[Typed], target: Target) -> Typed:
     return Typed(target.formatted(time, form), kind, prefix=(time, unit) if unit else None)
 
 
-def moment(value: Typed, target: Target) -> str:
+def moment(value: Typed, target: Dialect) -> str:
     """A value as a timestamp in the target."""
     if value.kind == SqlKind.TIMESTAMP:
         return value.sql
@@ -103,7 +103,7 @@ def _word(value: object) -> str:
     return value.split("\x00", 1)[0].lower() if isinstance(value, str) else ""
 
 
-def _no_clock(text: str, target: Target) -> str:
+def _no_clock(text: str, target: Dialect) -> str:
     """A text of which nobody knows yet whether it is the word now."""
     pattern, now = target.text("(?i)^now$"), target.text(str(target.now))
     test = f"REGEXP_REPLACE({text}, {pattern}, {now})"
@@ -112,7 +112,7 @@ def _no_clock(text: str, target: Target) -> str:
     return f"CASE WHEN {text} >= 'N' THEN {test} ELSE {text} END"
 
 
-def span_of(prefix: tuple[str, str], text: str, target: Target) -> tuple[str, str] | None:
+def span_of(prefix: tuple[str, str], text: str, target: Dialect) -> tuple[str, str] | None:
     """The first moment that a beginning such as '2100-12' names, and the first after it; of a
     whole time, where it is such a first moment."""
     unit = prefix[1]
@@ -135,7 +135,7 @@ def _form(name: str, args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
     return {"date": "%Y-%m-%d", "time": "%H:%M:%S"}.get(name, TIME_FORMAT), args
 
 
-def _modified(time: str, first_day: bool, modifier: Typed, target: Target) -> tuple[str, bool]:
+def _modified(time: str, first_day: bool, modifier: Typed, target: Dialect) -> tuple[str, bool]:
     """A time changed by one modifier, and whether it is the first day of a month for sure."""
     text = str(modifier.literal or "").strip()
     if found := _START.fullmatch(text):
@@ -156,7 +156,7 @@ def _modified(time: str, first_day: bool, modifier: Typed, target: Target) -> tu
     return target.shifted(time, amount * _SECONDS[unit]), False
 
 
-def _constant(name: str, values: list[str | int | float | None], at: int, target: Target) -> Typed:
+def _constant(name: str, values: list[str | int | float | None], at: int, target: Dialect) -> Typed:
     """A call on literals, whose time is the one at ``at``."""
     time, *modifiers = values[at:]
     time = str(fixed(time, target.now)) if isinstance(time, str) else time

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ehrqa_cli import config
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.engine.parts import shipped_thresholds
 from ehrqa_cli.engine.risk import Thresholds
 
 
@@ -36,6 +38,28 @@ def holds(thresholds: Thresholds, model_sha256: str | None) -> bool:
     """Whether they were made with this model: another one's scores mean other things."""
     made = thresholds.source.get("model_sha256")
     return made is None or made == model_sha256
+
+
+def in_force(
+    db: Path | None, model_sha256: str | None, warn: Callable[[str], None]
+) -> tuple[Thresholds, str]:
+    """Those calibrated on ``db``, else those stored with the model, else the defaults; and which.
+
+    Those of another model would be a confidence that nobody measured. Raises UsageError for a
+    broken file.
+    """
+    mine = stored(db)
+    if mine is not None and holds(mine, model_sha256):
+        return mine, "calibrated on this database"
+    if mine is not None:
+        warn(
+            "the thresholds calibrated on this database are of another model and are not "
+            "used; run `ehrqa calibrate` again"
+        )
+    shipped = shipped_thresholds()
+    if shipped is not None and holds(shipped, model_sha256):
+        return shipped, "stored with the model"
+    return Thresholds(), "defaults"
 
 
 def write(thresholds: Thresholds, path: Path) -> None:

@@ -134,21 +134,16 @@ def not_recorded(lacking: str) -> Reason | None:
     return Reason("not_recorded", f"This database does not record {lacking}.") if lacking else None
 
 
-def of_notes(here: bool, patient: int | None, has_some: bool) -> Reason | None:
-    """Notes are read of one patient, who has some."""
+def without_notes(here: bool, patient: int | None) -> Reason:
+    """No notes can be read: of the one ``patient`` there are none; or none is named, or all are
+    missing."""
     if not here:
-        return Reason(
-            "no_notes",
-            "There are no notes beside this database; `ehrqa notes import` takes them in.",
-        )
-    if patient is None:
-        return Reason(
-            "no_notes",
-            "Notes are read for one patient at a time. Name one by id, or with --patient.",
-        )
-    if not has_some:
-        return Reason("no_notes", f"There are no notes of patient {patient} here.")
-    return None
+        told = "There are no notes beside this database; `ehrqa notes import` takes them in."
+    elif patient is None:
+        told = "Notes are read for one patient at a time. Name one by id, or with --patient."
+    else:
+        told = f"There are no notes of patient {patient} here."
+    return Reason("no_notes", told)
 
 
 def of_note_answer(answer: NoteAnswer, with_choices: bool, least: float = 0.0) -> Reason | None:

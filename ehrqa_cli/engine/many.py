@@ -1,41 +1,34 @@
-"""Many questions at once, by the steps of `engine.ask`: what is written is written together.
+"""Many questions at once, by the path of `engine.ask`: what is written is written together.
 
-A chunk of questions is taken up to where the model writes; then it writes for all of them in one
-batch; then each goes on alone. An answer depends on its question and the settings, never on the
-questions beside it.
+A chunk of questions goes to the first pause of the path; then the model writes for all that wait
+for it in one batch; then each goes on alone. An answer depends on its question and the settings,
+never on the questions beside it.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, islice
-from typing import TypeVar
 
-from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
+from ehrqa_cli.contracts.errors import Cancelled, UsageError
 from ehrqa_cli.contracts.plugins import Text2Sql
-from ehrqa_cli.contracts.types import Answer, Query, Question, Status
-from ehrqa_cli.engine.ask import advance, begin, choose, end
-from ehrqa_cli.engine.confidence import Reason
-from ehrqa_cli.engine.draft import Draft, Step
-from ehrqa_cli.engine.query_path import link, take_written, write
-from ehrqa_cli.engine.session import Session
+from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question
+from ehrqa_cli.engine.ask import Asking
+from ehrqa_cli.engine.faults import fault
+from ehrqa_cli.engine.session_parts import SessionParts
 
 CHUNK = 64  # questions that one worker is given at a time
 TOGETHER = 24  # of them are written together: the first of them waits for the last to be written
 # Fewer are answered sooner here than by processes that must first open everything themselves.
 ENOUGH = 2 * CHUNK
-# Steps that cost little and lead to what is written together; what follows may take a minute.
-_TO_WRITING = (choose, link)
 
 OnWarning = Callable[[str], None]
-Result = TypeVar("Result", Draft, Answer)
 
 
 def ask_many(
     questions: Iterable[Question],
-    session: Session,
+    session: SessionParts,
     *,
     workers: int | None = None,
     on_warning: OnWarning | None = None,
@@ -54,7 +47,7 @@ def ask_many(
 
 def ask_chunks(
     chunks: Iterable[list[Question]],
-    session: Session,
+    session: SessionParts,
     *,
     workers: int | None = None,
     on_warning: OnWarning | None = None,
@@ -77,7 +70,7 @@ def ask_chunks(
         session.resume()
 
 
-def chunk_of(session: Session) -> int:
+def chunk_of(session: SessionParts) -> int:
     """How many questions are taken together. With a large model each takes long, and a chunk that
     another process is killed in is lost."""
     return 1 if session.large else CHUNK
@@ -88,102 +81,64 @@ def _chunks(questions: Iterator[Question], size: int) -> Iterator[list[Question]
         yield chunk
 
 
-def ask_chunk(questions: list[Question], session: Session, warn: OnWarning) -> Iterator[Answer]:
+def ask_chunk(
+    questions: list[Question], session: SessionParts, warn: OnWarning
+) -> Iterator[Answer]:
     """The answers to a few questions; each is given as soon as it is made. Raises Cancelled."""
     for first in range(0, len(questions), TOGETHER):
         some = questions[first : first + TOGETHER]
         begun = [_begun(question, session, warn) for question in some]
-        found = deque(_guarded(d, _to_writing) for d in begun)
-        waiting = [d for d in found if isinstance(d, Draft) and _writes(d)]
+        waiting = {a: a.waiting for a in begun if isinstance(a, Asking) and a.waiting is not None}
         if len(waiting) > 1 and _writes_together(session):
             _write_together(waiting, session)
-        while found:
-            yield _guarded(_guarded(found.popleft(), _to_end), end)
+        for asking in begun:
+            yield asking if isinstance(asking, Answer) else _finished(asking)
 
 
-def _begun(question: Question, session: Session, warn: OnWarning) -> Draft | Answer:
+def _begun(question: Question, session: SessionParts, warn: OnWarning) -> Asking | Answer:
+    """The question up to the first pause of its path. One's fault must not end the others."""
+
     def event(name: str, what: object) -> None:
         if name == "warning":
             warn(str(what))
 
     try:
-        return begin(question, session, event)
+        asking = Asking(question, session, event)
     except UsageError as error:
         return fault(question, error)
+    try:
+        asking.go()
+    except Cancelled:
+        raise
+    except Exception as error:
+        return fault(asking.run.question, error)
+    return asking
 
 
-def _to_writing(draft: Draft) -> Draft:
-    advance(draft, _TO_WRITING)
-    return draft
+def _finished(asking: Asking) -> Answer:
+    try:
+        return asking.finish()
+    except Cancelled:
+        raise
+    except Exception as error:
+        return fault(asking.run.question, error)
 
 
-def _to_end(draft: Draft) -> Draft:
-    advance(draft)
-    return draft
-
-
-def _writes_together(session: Session) -> bool:
+def _writes_together(session: SessionParts) -> bool:
     """Does its model gain by it? One that writes for each in turn would only delay the first."""
     return type(session.model).generate_many is not Text2Sql.generate_many
 
 
-def _writes(draft: Draft) -> bool:
-    return bool(draft.steps) and draft.steps[0] is write
-
-
-def _guarded(draft: Draft | Answer, go: Callable[[Draft], Result]) -> Result | Answer:
-    """What ``go`` makes of the draft. One question's fault must not end the others."""
-    if isinstance(draft, Answer):
-        return draft
-    try:
-        return go(draft)
-    except Cancelled:
-        raise
-    except Exception as error:
-        return fault(draft.question, error)
-
-
-def _write_together(drafts: list[Draft], session: Session) -> None:
-    """Put what the model writes for each in place of the step that would write it alone."""
+def _write_together(waiting: dict[Asking, LinkedQuestion], session: SessionParts) -> None:
+    """Give each what the model writes for it among the others."""
     started = time.perf_counter()
     try:
-        written = session.model.generate_many([d.linked for d in drafts if d.linked is not None])
+        written = session.model.generate_many(list(waiting.values()))
     except Cancelled:
         raise
     except Exception:  # of one of them, perhaps: alone, each shows its own
-        for draft in drafts:
-            draft.steps[0] = _alone
         return
-    seconds = (time.perf_counter() - started) / len(drafts)
-    for draft, queries in zip(drafts, written, strict=True):
-        draft.steps[0] = _written(queries)
-        draft.timings["write_together"] = seconds
-
-
-def _written(queries: list[Query] | EhrqaError) -> Step:
-    def take(draft: Draft) -> Reason | None:
-        if isinstance(queries, EhrqaError):
-            raise queries
-        return take_written(draft, queries)
-
-    take.__name__ = write.__name__
-    return take
-
-
-def _alone(draft: Draft) -> Reason | None:
-    return write(draft)
-
-
-_alone.__name__ = write.__name__
-
-
-def fault(question: Question, error: Exception) -> Answer:
-    """What became of a question that cannot even be asked, or that an unforeseen error ended."""
-    if isinstance(error, EhrqaError):
-        told = {"message": error.message, "hint": error.hint}
-    else:
-        told = {
-            "message": f"unexpected {type(error).__name__}: {error}",
-            "hint": "ask this question with `ehrqa ask` and EHRQA_DEBUG=1 for the traceback",
-        }
-    return Answer(question, Status.FAILED, text=f"Failed: {told['message']}.", error=told)
+    seconds = (time.perf_counter() - started) / len(waiting)
+    for asking, queries in zip(waiting, written, strict=True):
+        asking.written = queries
+        asking.run.timings["write_together"] = seconds

@@ -7,140 +7,59 @@ that this is looked at apart from how sure it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from ehrqa_cli.logical_form.grammar import COMPARISONS, CUTS, FINISH, HAVING, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, ROLES, TIME_FILTERS
+from ehrqa_cli.logical_form.word import Word
 
-# What a measure is called, and the words of a form that give it (a trailing * is any ending).
-# "How many days" is a length, "in total" no sum, "patient number" no count.
-_MEASURES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "number": (
-        r"numbers?(?!\s+<pat>)|counts?|how\s+many(?!\s+(?:day|hour|week|minute|time)s)|tally",
-        ("count", "avg_count", "max_count"),
-    ),
-    "average": (r"averages?|mean|avg", ("avg",)),
-    "lowest": (
-        r"lowest|minimum|min|smallest|youngest|shortest|cheapest",
-        ("min", "lowest", "least"),
-    ),
-    "highest": (
-        r"highest|maximum|max|largest|oldest|longest|priciest|greatest",
-        ("max", "highest", "most", "top"),
-    ),
-    "total": (
-        r"(?<!in )totals?|sum",
-        ("sum", "plus", "max_total", "min_total", "avg_total", "bill"),
-    ),
-    "median": (r"median", ("median",)),
-}
-_ANY = "|".join(words for words, _ in _MEASURES.values())
+_DATA = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
+# What a measure is called.
+_MEASURES: dict[str, str] = {kind: "|".join(words) for kind, words in _DATA["measures"].items()}
+_WORDS: dict[str, str] = {name: "|".join(words) for name, words in _DATA["words"].items()}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_ANY = "|".join(_MEASURES.values())
 # One measure, at most a few words, a joining word, at most two words, another measure.
-_JOINED = re.compile(
+_JOINED = _pattern(
     rf"\b({_ANY})\b(?=(?:[\s:]+(?!and\b|plus\b)[\w<>#'-]+){{0,7}}?\s*(?:,|;|&|\+|\band\b|\bplus\b)"
-    rf"(?:\s*\b(?:and|the|its|their|then|of|a)\b){{0,2}}\s*\b({_ANY})\b)",
-    re.IGNORECASE,
+    rf"(?:\s*\b(?:and|the|its|their|then|of|a)\b){{0,2}}\s*\b({_ANY})\b)"
 )
-
-_BOTH_ENDS = re.compile(
-    r"\b(?:first|earliest)\s+and\s+(?:the\s+)?(?:last|latest)\b"
-    r"|\b(?:last|latest)\s+and\s+(?:the\s+)?(?:first|earliest)\b",
-    re.IGNORECASE,
+_BOTH_ENDS = _pattern(
+    rf"\b(?:{_WORDS['first']})\s+and\s+(?:the\s+)?(?:{_WORDS['last']})\b"
+    rf"|\b(?:{_WORDS['last']})\s+and\s+(?:the\s+)?(?:{_WORDS['first']})\b"
 )
-
-
-_MEN = re.compile(r"\b(?:men|man|males?|boys?|gentlemen)\b", re.IGNORECASE)
-_WOMEN = re.compile(r"\b(?:women|woman|females?|girls?|ladies)\b", re.IGNORECASE)
+_MEN, _WOMEN = (_pattern(rf"\b(?:{_WORDS[name]})\b") for name in ("men", "women"))
 # Two things side by side, unless it is their difference that is asked for.
-_SIDE_BY_SIDE = re.compile(r"\b(versus|vs|compared?\s+(?:to|with)|and for)\b", re.IGNORECASE)
-_DIFFERENCE = re.compile(
-    r"\b(?:differ\w*|chang\w*|delta|gap|minus|subtract\w*|more|less|higher|lower|greater|fewer|"
-    r"larger|smaller|rise|rose|drop\w*|fell|increas\w*|decreas\w*|gain\w*|los[st]\w*)\b",
-    re.IGNORECASE,
-)
-# A question of its own begins at the start, or after a comma or "and"; ", which" goes on with one.
-_ASKED = re.compile(
-    r"(?:^|[,;:&]|\band)\s*(?:also\s+)?(when|where|who|(?<!,\s)which|what|"
-    r"how\s+(?:many|much|long|often|old)|(?<=and\s)(?:was|is|did|does|has)\s+(?:it|that|the)\b)",
-    re.IGNORECASE,
-)
+_SIDE_BY_SIDE = _pattern(rf"\b({_WORDS['beside']})\b")
+_DIFFERENCE = _pattern(rf"\b(?:{_WORDS['difference']})\b")
+# A question of its own begins at the start, or after a comma or "and".
+_ASKED = _pattern(rf"(?:^|[,;:&]|\band)\s*(?:also\s+)?({_WORDS['asking']})")
 _GROUPED = re.compile(
     rf"\bby \w+(?: (?:{'|'.join((*CUTS, *HAVING))}) \S+)*(?: ({'|'.join(FINISH)})\b)?"
 )
-_WITH_NUMBER = re.compile(
-    r"(?:\bwith|\bplus|\+|\band|\bincluding)\s+(?:the|their|that|its)\s+(?:\w+\s+)?"
-    r"(numbers?|counts?|totals?|averages?|amounts?)\b(?!\s+of)",
-    re.IGNORECASE,
+_WITH_NUMBER = _pattern(
+    rf"(?:\b(?:{_WORDS['with']})|\+)\s+(?:{_WORDS['their']})\s+(?:\w+\s+)?"
+    rf"({_WORDS['their_number']})\b(?!\s+of)"
 )
-# Whose number is asked for, and the words of a form that count them.
-_UNITS = (
-    (
-        re.compile(
-            r"\b(?:how\s+many|number\s+of|count\s+of|tally\s+of)\s+(?:different\s+|distinct\s+|unique\s+)?"
-            r"(patients|pts|people|persons|individuals|men|women|males|females)\b",
-            re.IGNORECASE,
-        ),
-        frozenset({"count_patients", "patients", "person"}),
-    ),
-    (
-        re.compile(
-            r"\b(?:how\s+many|number\s+of|count\s+of|tally\s+of)\s+(?:different\s+|distinct\s+|unique\s+)?"
-            r"(?:hospital\s+)?(admissions|hospitali[sz]ations|encounters)\b",
-            re.IGNORECASE,
-        ),
-        frozenset({"count_visits", "visits", "admission", "discharge", "patients"}),
-    ),
-)
-_RELATIVE = re.compile(
-    r"\b(today|yesterday|(?:this|last|previous|past)\s+(?:year|month))\b", re.IGNORECASE
-)
-# Times that no form says.
-_UNSAID = re.compile(
-    r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:end|day)s?|weeks?|"
-    r"(?:over)?nights?|mornings?|evenings?|afternoons?|summers?|winters?|autumn|quarters?|"
-    r"(?:early|mid|late|beginning|start|end|middle|half)(?:\s+(?:of|in))?(?:\s+the)?[\s-]+"
-    r"(?=<(?:year|ym|ymd|md|mon)>))",
-    re.IGNORECASE,
-)
-# What was cultured, which a form on organisms or tests by themselves does not say.
-_SPECIMEN = re.compile(
-    r"\b(blood|urine|sputum|stools?|wounds?|swabs?|tissue|csf|bile|bone|catheter\s+tip|"
-    r"(?:spinal|pleural|peritoneal|ascitic|joint|cerebrospinal)\s+fluid|"
-    r"bronch\w+\s+(?:lavage|washings?))\b(?!\s+(?:pressure|sugar|glucose|count|test))",
-    re.IGNORECASE,
-)
+# Whose number is asked for.
+_UNITS = {
+    counted: _pattern(
+        rf"\b(?:{_WORDS['how_many']})\s+(?:(?:{_WORDS['different']})\s+)?({'|'.join(words)})\b"
+    )
+    for counted, words in _DATA["counted"].items()
+}
+_RELATIVE = _pattern(rf"\b({_WORDS['relative']})\b")
+_UNSAID = _pattern(rf"\b({_WORDS['unsaid']})")
+_SPECIMEN = _pattern(rf"\b({_WORDS['specimen']})\b(?!\s+(?:{_WORDS['no_specimen']}))")
 _GROWN, _TAKEN = frozenset({"organism", "mtest"}), frozenset({"specimen", "of_specimen"})
-_NOT = re.compile(
-    r"\b(not|never|without|neither|nor|except|excluding|no(?!\.|\s+(?:more|less|fewer|later|"
-    r"earlier)\b))\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_ASIDE = re.compile(r"\([^)]*\)|\b(?:yes\s+)?or\s+not?\b|\bif\s+not\b", re.IGNORECASE)
-_NEGATIVES = frozenset(
-    {
-        "none",
-        "without",
-        "notfollowed",
-        "except",
-        "alive",
-        "current",
-        "not",
-        "abnormal",
-        "high",
-        "low",
-    }
-    | {
-        *COMPARISONS,
-        "atmost",
-        "atleast",
-        "under",
-        "over",
-        "shorter",
-        "longer",
-        "minus",
-        "less",
-        "greater",
-    }
-)
+_NOT = _pattern(rf"\b({_WORDS['not']})\b|n['’]t\b")
+_ASIDE = _pattern(r"\([^)]*\)|\b(?:yes\s+)?or\s+not?\b|\bif\s+not\b")
 
 
 def _lost(question: str, words: Sequence[str]) -> str | None:
@@ -152,11 +71,10 @@ def _lost(question: str, words: Sequence[str]) -> str | None:
     beside = _SIDE_BY_SIDE.search(question)
     if beside and "minus" in known and not _DIFFERENCE.search(question):
         return beside.group()
-    for asked_for, counting in _UNITS:
+    for counted, asked_for in _UNITS.items():
         found = asked_for.search(question)
-        counted = known & counting or any(word.endswith("_count") for word in words)
-        if found and not counted:
-            return found.group(1)
+        if found and not any(counted in role.counts for role in _roles(words)):
+            return found.group(1).split()[-1]
     asked = _ASKED.findall(question)
     if len(asked) > _columns(words):
         return str(asked[-1])
@@ -168,8 +86,8 @@ def _lost(question: str, words: Sequence[str]) -> str | None:
         return found.group(1)
     if found := _UNSAID.search(question):
         return found.group().strip()
-    if (found := _NOT.search(_ASIDE.sub(" ", question))) and not known & _NEGATIVES:
-        return found.group()
+    if found := _NOT.search(_ASIDE.sub(" ", question)):
+        return None if any(role.negative for role in _roles(words)) else found.group()
     return None
 
 
@@ -193,15 +111,14 @@ def left_out(question: str, form: str) -> str | None:
         if kinds[0] == kinds[1]:
             continue
         for text, kind in zip(pair, kinds, strict=True):
-            if not any(_gives(word, kind) for word in words):
+            if not any(kind in role.gives for role in _roles(words)):
                 return str(text)
     return _lost(question, words)
 
 
 def _kind(text: str) -> str:
-    return next(k for k, (words, _) in _MEASURES.items() if re.fullmatch(words, text, re.I))
+    return next(k for k, words in _MEASURES.items() if re.fullmatch(words, text, re.I))
 
 
-def _gives(word: str, kind: str) -> bool:
-    stems = _MEASURES[kind][1]
-    return any(word == stem or word.startswith(f"{stem}_") for stem in stems)
+def _roles(words: Iterable[str]) -> list[Word]:
+    return [role for word in words for role in ROLES.get(word, ())]

@@ -17,8 +17,8 @@ from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, Limi
 from ehrqa_cli.contracts.types import LinkedQuestion, Row
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason
-from ehrqa_cli.engine.draft import Draft
 from ehrqa_cli.engine.parts import Linker
+from ehrqa_cli.engine.run import Run, Written
 from ehrqa_cli.logical_form import (
     Form,
     Lit,
@@ -31,6 +31,7 @@ from ehrqa_cli.logical_form import (
 )
 from ehrqa_cli.logical_form.form import Event, Items, events, map_events, selects
 from ehrqa_cli.logical_form.grammar import KINDS
+from ehrqa_cli.neuralsql import Execution
 from ehrqa_cli.text2sql.linking.fuzzy import INFUSED, PRESCRIBED
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, around, speaks_of
 
@@ -69,47 +70,52 @@ class Mention:
         ]
 
 
-def check(draft: Draft) -> Reason | None:
-    """Withhold the answer, or fill ``draft.said`` with what was counted and what was not."""
-    form, linked, linker = draft.form, draft.linked, draft.session.linker
-    if form is None or linked is None or draft.result is None or draft.done is None:
-        return None
-    if draft.done.steps:  # the images of other items would all be read
-        return None
-    mentions = list(_mentions(form, linked, linker))
+def check(run: Run, written: Written, done: Execution) -> str:
+    """What was counted and what was not, "" where that needs no word. Withholds the answer where
+    it hangs on which item was meant."""
+    reading, linked, linker = written.reading, written.linked, run.session.linker
+    if reading is None or done.steps:  # the images of other items would all be read
+        return ""
+    rows = done.result.rows
+    mentions = list(_mentions(reading.form, linked, linker))
     for mention in mentions:
-        if reason := _other_table(mention, linked):
-            return reason
-        if reason := _other_words(mention, draft.result.rows):
-            return reason
-    doubtful = [m for m in mentions if m.found.also]
-    said = ""
-    if doubtful:
-        wide = _wide_rows(draft, form, {m.ref: m for m in doubtful})
-        if wide is None or not confidence.same_rows(wide, draft.result.rows):
-            vague = [m for m in doubtful if not m.found.exact or _wider(m, form)]
-            turned = wide is not None and _turns(draft.result.rows, wide)
-            if vague or turned:
-                return confidence.of_namesakes(
-                    *_told((vague or doubtful)[0]), turned=turned and not vague
-                )
-            said = " ".join(_said(m) for m in doubtful)
-            said += _with_them(wide)
-    draft.said = said
-    try:
-        return _shared(draft, form, linker)
-    except Cancelled:
-        raise
-    except (FormError, DatabaseError):
-        return None
+        if reason := _other_table(mention, linked) or _other_words(mention, rows):
+            run.check(reason)
+            return ""
+    said, reason = _counted(run, reading.form, linked, [m for m in mentions if m.found.also], rows)
+    if reason is None:
+        try:
+            reason = _shared(run, reading.form, linked, linker)
+        except Cancelled:
+            raise
+        except (FormError, DatabaseError):
+            return said
+    run.check(reason)
+    return said
 
 
-def instead(draft: Draft, reason: Reason) -> Reason:
+def _counted(
+    run: Run, form: Form, linked: LinkedQuestion, doubtful: list[Mention], rows: Sequence[Row]
+) -> tuple[str, Reason | None]:
+    """What to say of the names that fit other items too, or why nothing can be said."""
+    if not doubtful:
+        return "", None
+    wide = _wide_rows(run, form, linked, {m.ref: m for m in doubtful})
+    if wide is not None and confidence.same_rows(wide, rows):
+        return "", None
+    vague = [m for m in doubtful if not m.found.exact or _wider(m, form)]
+    turned = wide is not None and _turns(rows, wide)
+    if vague or turned:
+        told = _told((vague or doubtful)[0])
+        return "", confidence.of_namesakes(*told, turned=turned and not vague)
+    return " ".join(_said(m) for m in doubtful) + _with_them(wide), None
+
+
+def instead(written: Written, reason: Reason, linker: Linker) -> Reason:
     """``reason``, or for mere doubt about a name that fits several items: which they are."""
-    form, linked = draft.form, draft.linked
-    if reason.kind != "low_confidence" or form is None or linked is None:
+    if reason.kind != "low_confidence" or written.reading is None:
         return reason
-    for mention in _mentions(form, linked, draft.session.linker):
+    for mention in _mentions(written.reading.form, written.linked, linker):
         if not mention.found.exact and mention.found.also.get(mention.kind):
             return confidence.of_namesakes(*_told(mention))
     return reason
@@ -176,18 +182,19 @@ def _nothing(rows: Sequence[Row]) -> bool:
     return [*rows] in ([(0,)], [])
 
 
-def _wide_rows(draft: Draft, form: Form, doubtful: Mapping[int, Mention]) -> Sequence[Row] | None:
+def _wide_rows(
+    run: Run, form: Form, linked: LinkedQuestion, doubtful: Mapping[int, Mention]
+) -> Sequence[Row] | None:
     """The rows with everything that the names fit; None where that cannot be had."""
-    assert draft.linked is not None
     try:
-        wide = bind(_widened(form, doubtful), draft.linked.links)
-        rows: Sequence[Row] | None = _run(draft, wide)
+        wide = bind(_widened(form, doubtful), linked.links)
+        rows: Sequence[Row] | None = _run(run, wide)
         for mention in doubtful.values():
             for kind, event in _EVENT.items():
                 values = mention.found.also.get(kind, ())
                 if kind == mention.kind or mention.kind not in _EVENT or not values:
                     continue
-                rows = _joined(draft, form, mention, event, values, rows)
+                rows = _joined(run, form, linked, mention, (event, values), rows)
         return rows
     except Cancelled:
         raise
@@ -212,25 +219,26 @@ def _widened(form: Form, doubtful: Mapping[int, Mention]) -> Form:
 
 
 def _joined(
-    draft: Draft,
+    run: Run,
     form: Form,
+    linked: LinkedQuestion,
     mention: Mention,
-    kind: str,
-    values: Sequence[str],
+    elsewhere: tuple[str, Sequence[str]],
     rows: Sequence[Row] | None,
 ) -> Sequence[Row] | None:
-    """``rows`` with what the other table has under these names; None where it cannot be told."""
-    assert draft.linked is not None
+    """``rows`` with what the other table has ``elsewhere``, as (kind, names); None where it cannot
+    be told."""
     if not isinstance(form, Select) or form.head not in _JOINED or form.group or form.also:
         return None
     if form.event.items is None or form.event.items.args != (Ref(mention.ref),):
         return None
     head = _JOINED[form.head]
     same = replace(form, head=head)
+    kind, values = elsewhere
     args = tuple(map(Lit, values))
     other = replace(form.event, kind=kind, items=Items(args, ("or",) * (len(args) - 1)))
-    here = _run(draft, bind(_widened(same, {mention.ref: mention}), draft.linked.links))
-    there = _run(draft, bind(replace(same, event=other), draft.linked.links))
+    here = _run(run, bind(_widened(same, {mention.ref: mention}), linked.links))
+    there = _run(run, bind(replace(same, event=other), linked.links))
     if here is None or there is None:
         return None
     both = sorted({*here, *there}, key=str)
@@ -239,13 +247,13 @@ def _joined(
     return both if form.head == head else [(len(both),)]
 
 
-def _run(draft: Draft, form: Form) -> Sequence[Row]:
-    return _run_sql(draft, compile_sql(form))
+def _run(run: Run, form: Form) -> Sequence[Row]:
+    return _run_sql(run, compile_sql(form))
 
 
-def _run_sql(draft: Draft, sql: str) -> Sequence[Row]:
-    session = draft.session
-    result, _ = neuralsql.run(sql, session.database, as_of=draft.as_of, limits=session.limits)
+def _run_sql(run: Run, sql: str) -> Sequence[Row]:
+    database, as_of = run.session.database, run.known.as_of
+    result, _ = neuralsql.run(sql, database, as_of=as_of, limits=run.session.limits)
     return result.rows
 
 
@@ -288,27 +296,25 @@ def _with_them(wide: Sequence[Row] | None) -> str:
     return f" With them it is {wide[0][0]}."
 
 
-def _shared(draft: Draft, form: Form, linker: Linker) -> Reason | None:
+def _shared(run: Run, form: Form, linked: LinkedQuestion, linker: Linker) -> Reason | None:
     """A value of a label that several lab items share ("ph"), and not of the commonest of them."""
-    assert draft.linked is not None
     for select in selects(form):
         event, items = select.event, select.event.items
         if event.kind != "lab" or items is None or len(items.args) != 1:
             continue
         arg = items.args[0]
-        value = str(draft.linked.links[arg.n - 1].value if isinstance(arg, Ref) else arg.value)
+        value = str(linked.links[arg.n - 1].value if isinstance(arg, Ref) else arg.value)
         several = linker.shared("lab", value)
-        if select.head in _READ and several > 1 and _of_another(draft, select, value):
+        if select.head in _READ and several > 1 and _of_another(run, select, linked, value):
             return confidence.of_shared(value, several)
     return None
 
 
-def _of_another(draft: Draft, select: Select, label: str) -> bool:
+def _of_another(run: Run, select: Select, linked: LinkedQuestion, label: str) -> bool:
     """Does the answer rest on other items of this label than the commonest one here?"""
-    assert draft.linked is not None
     if select.head in ("max", "min"):
         way = "highest" if select.head == "max" else "lowest"
         select = replace(select, event=replace(select.event, extreme=way))
-    bound = bind(select, draft.linked.links)
-    commonest = _run_sql(draft, commonest_item(label))[:1]
-    return any(set(_run_sql(draft, sql)) - set(commonest) for sql in items_queries(bound))
+    bound = bind(select, linked.links)
+    commonest = _run_sql(run, commonest_item(label))[:1]
+    return any(set(_run_sql(run, sql)) - set(commonest) for sql in items_queries(bound))

@@ -7,11 +7,12 @@ they need no logical form. EHRXQA has no template for the first two, since its t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ehrqa_cli.contracts.images import ImageReader
-from ehrqa_cli.contracts.types import PatientScope, Question, Scope
+from ehrqa_cli.contracts.types import PatientScope, Question, Result, Scope
 from ehrqa_cli.engine.route import Route
+from ehrqa_cli.engine.run import Run
 
 _TYPES = ("plane", "gender", "size")
 _NAMED = re.compile(
@@ -36,17 +37,6 @@ class OneStudy:
         quoted = self.text.replace("'", "''")
         return f"SELECT FUNC_VQA('{quoted}', {self.study})"
 
-    @property
-    def route(self) -> Route:
-        """An image of one patient."""
-        return Route(Scope.IMAGE, PatientScope.SINGLE, "it asks what one image is like")
-
-    def told(self, values: list[object]) -> str:
-        """The answer as a sentence."""
-        if self.verify and values in ([0], [1]):
-            return f"Study {self.study}: {'yes' if values == [1] else 'no'}."
-        return f"Study {self.study}: {', '.join(map(str, values))}."
-
 
 def one_study(question: Question, graphs: ImageReader | None) -> OneStudy | None:
     """The question as one of this kind; None for every other."""
@@ -61,3 +51,19 @@ def one_study(question: Question, graphs: ImageReader | None) -> OneStudy | None
     if asked.content_type not in _TYPES:
         return None
     return OneStudy(study, text, asked.verify)
+
+
+def take(run: Run, one: OneStudy) -> str:
+    """Take the question as it is, with no model's help: the call that asks it."""
+    route = Route(Scope.IMAGE, PatientScope.SINGLE, "it asks what one image is like")
+    run.known = replace(run.known, route=route, neuralsql=one.neuralsql)
+    return one.neuralsql
+
+
+def tell(run: Run, one: OneStudy, result: Result) -> str:
+    """The answer as a sentence."""
+    del run
+    values = [row[0] for row in result.rows]
+    if one.verify and values in ([0], [1]):
+        return f"Study {one.study}: {'yes' if values == [1] else 'no'}."
+    return f"Study {one.study}: {', '.join(map(str, values))}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.plugins import NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Scope
@@ -65,9 +65,19 @@ def open_session(
     if goal is not None:
         goal = goal_key(goal)
         thresholds = thresholds.for_goal(goal) if thresholds else None
-    parts: dict[str, Any] = {"thresholds": thresholds, "goal": goal, "graphs": graphs}
-    parts |= {"log": log, "scope": scope, "mode": mode, "vision": vision}
-    session = Session(db, model=model, as_of=as_of, reader=reader, **parts)
+    session = Session(
+        db,
+        model=model,
+        as_of=as_of,
+        log=log,
+        scope=scope,
+        mode=mode,
+        reader=reader,
+        vision=vision,
+        goal=goal,
+        thresholds=thresholds,
+        graphs=graphs,
+    )
     session.thresholds_from = told
     # Parts that are ready are this process's alone.
     if isinstance(model, str) and isinstance(reader, str) and graphs is None:

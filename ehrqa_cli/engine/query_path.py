@@ -1,26 +1,32 @@
 """The path of a question that a query answers, from its words to rows: one small function a step.
 
-A step reads and fills the Draft. It returns a Reason to withhold the answer (the checks are all in
-engine.confidence) or None to go on. A fault raises EhrqaError and makes the answer ``failed``.
+A step takes what the steps before it made and gives what the next ones need. It raises Withheld for
+a reason against an answer (the checks are all in engine.confidence); a fault raises EhrqaError.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ehrqa_cli import neuralsql
-from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
+from ehrqa_cli.contracts.errors import (
+    Cancelled,
+    DatabaseError,
+    EhrqaError,
+    FormError,
+    LimitExceeded,
+)
 from ehrqa_cli.contracts.images import NotAnswered
-from ehrqa_cli.contracts.types import LinkedQuestion, Query
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
-from ehrqa_cli.engine import confidence, evidence, namesakes, reasons
-from ehrqa_cli.engine.confidence import Reason
-from ehrqa_cli.engine.draft import Draft
-from ehrqa_cli.engine.lexicon import added
+from ehrqa_cli.engine import confidence, evidence, namesakes
+from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.route import route_form, route_sql
-from ehrqa_cli.engine.suggest import suggestions_for
+from ehrqa_cli.engine.run import Evidence, Given, Reading, Run, Withheld, Written
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
     Combine,
@@ -34,239 +40,223 @@ from ehrqa_cli.logical_form import (
     print_form,
     used_links,
 )
+from ehrqa_cli.neuralsql import Execution
 
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _COLUMN = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 
 
-def take(draft: Draft) -> Reason | None:
-    """Take the question about one image as it is, with no model's help."""
-    assert draft.one is not None
-    draft.route, draft.neuralsql = draft.one.route, draft.one.neuralsql
-    return None
-
-
-def link(draft: Draft) -> Reason | None:
+def link(run: Run) -> LinkedQuestion:
     """Find patients, values, dates and numbers in the question."""
-    return confidence.of_links(linked_of(draft))
+    linked = linked_of(run)
+    run.check(confidence.of_links(linked))
+    return linked
 
 
-def linked_of(draft: Draft) -> LinkedQuestion:
+def linked_of(run: Run) -> LinkedQuestion:
     """The question with its links, found once."""
-    if draft.linked is None:
-        question = draft.question
-        draft.linked = draft.session.linker.link(
-            question.text, patient_id=question.patient_id, study_id=question.study_id
-        )
-    return draft.linked
-
-
-def write(draft: Draft) -> Reason | None:
-    """Let the model write a query for the linked question."""
-    assert draft.linked is not None
-    return take_written(
-        draft,
-        draft.session.model.generate(
-            draft.linked, on_token=lambda token: draft.on_event("token", token)
-        ),
+    if run.known.linked is not None:
+        return run.known.linked
+    question = run.question
+    linked = run.session.linker.link(
+        question.text, patient_id=question.patient_id, study_id=question.study_id
     )
+    run.known = replace(run.known, linked=linked)
+    return linked
 
 
-def take_written(draft: Draft, queries: list[Query]) -> Reason | None:
-    """Take the first of the queries that were written, with its scores."""
-    reason = confidence.of_queries(queries)
-    if queries:
-        draft.query = queries[0]
-        draft.scores.update(queries[0].scores)
-    return reason
+def write(run: Run, linked: LinkedQuestion, given: Given = None) -> Query:
+    """Let the model write queries for the linked question, unless they are ``given``, and take the
+    first with its scores."""
+    if isinstance(given, EhrqaError):
+        raise given
+    if given is None:
+        given = run.session.model.generate(
+            linked, on_token=lambda token: run.on_event("token", token)
+        )
+    if given:
+        run.known = replace(run.known, query=given[0])
+        run.scores.update(given[0].scores)
+    if reason := confidence.of_queries(given):
+        raise Withheld(reason)
+    return given[0]
 
 
-def understand(draft: Draft) -> Reason | None:
-    """Read the form, put the linked values in, compile and describe it."""
-    assert draft.linked is not None and draft.query is not None
-    if not draft.query.logical_form:
-        draft.neuralsql = draft.query.neuralsql
-        return None
+def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
+    """Read the form, put the linked values in and describe it."""
+    if not query.logical_form:
+        run.known = replace(run.known, neuralsql=query.neuralsql)
+        return Written(linked, None, query.neuralsql)
     try:
-        draft.form = parse(draft.query.logical_form)
-        draft.bound = bind(draft.form, draft.linked.links)
-        draft.description = describe(draft.bound)
+        return read(run, linked, parse(query.logical_form))
     except FormError as error:
-        return confidence.no_form(error.message)
-    return confidence.of_sense(flaw(draft.bound))
+        raise Withheld(confidence.no_form(error.message)) from None
 
 
-def route(draft: Draft) -> Reason | None:
+def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
+    """``form`` as what is asked, its references bound. Raises FormError."""
+    bound = bind(form, linked.links)
+    reading = Reading(form, bound, describe(bound))
+    run.known = replace(run.known, reading=reading)
+    run.check(confidence.of_sense(flaw(bound)))
+    return Written(linked, reading)
+
+
+def route(run: Run, written: Written) -> None:
     """Say which data and whose the query reads, and whether there is a reader for them."""
-    assert draft.linked is not None
-    forced = draft.session.scope
-    if draft.bound is not None:
-        draft.route = route_form(draft.bound, forced)
+    forced = run.session.scope
+    if written.reading is not None:
+        found = route_form(written.reading.bound, forced)
     else:
-        patients = {x.value for x in draft.linked.links if "pat" in x.types}
-        draft.route = route_sql(draft.neuralsql or "", len(patients), forced)
-    images = draft.session.graphs is not None
-    return confidence.of_scope(draft.route.scope, draft.route.reason, images)
+        patients = {x.value for x in written.linked.links if "pat" in x.types}
+        found = route_sql(written.sql or "", len(patients), forced)
+    run.known = replace(run.known, route=found)
+    images = run.session.graphs is not None
+    run.check(confidence.of_scope(found.scope, found.reason, images))
 
 
-def compile_form(draft: Draft) -> Reason | None:
-    """The logical form as NeuralSQL."""
-    if draft.bound is not None:
-        try:
-            draft.neuralsql = compile_sql(draft.bound)
-        except FormError as error:
-            return confidence.no_form(error.message)
-    return None
+def compile_form(run: Run, written: Written) -> str:
+    """The logical form as NeuralSQL; that which was written where there is no form."""
+    if written.reading is None:
+        return written.sql or ""
+    try:
+        sql = compile_sql(written.reading.bound)
+    except FormError as error:
+        raise Withheld(confidence.no_form(error.message)) from None
+    run.known = replace(run.known, neuralsql=sql)
+    return sql
 
 
-def compare(draft: Draft) -> Reason | None:
+def compare(run: Run, written: Written) -> None:
     """Does the query use every value of the question?"""
-    assert draft.linked is not None
-    links = draft.linked.links
-    if draft.form is None:
-        return confidence.of_unused_literals(links, draft.neuralsql or "")
-    used = used_links(draft.form)
-    draft.scores.update(confidence.link_scores(links, used))
-    return confidence.of_unused_links(links, used)
+    links = written.linked.links
+    if written.reading is None:
+        run.check(confidence.of_unused_literals(links, written.sql or ""))
+        return
+    used = used_links(written.reading.form)
+    run.scores.update(confidence.link_scores(links, used))
+    run.check(confidence.of_unused_links(links, used))
 
 
-def consult(draft: Draft) -> Reason | None:
+def consult(run: Run, written: Written) -> None:
     """Ask the second opinion, where there is one, what it thinks of the question and the form."""
-    second = draft.session.second
-    if second is not None and draft.linked is not None:
-        form = print_form(draft.form) if draft.form is not None else None
-        draft.scores.update(confidence.opinion_scores(second.scores(draft.linked, form)))
-    return None
+    second = run.session.second
+    if second is not None:
+        form = print_form(written.reading.form) if written.reading is not None else None
+        run.scores.update(confidence.opinion_scores(second.scores(written.linked, form)))
 
 
-def weigh(draft: Draft) -> Reason | None:
-    """Join the measured signals, words left unused among them.
+def weigh(run: Run, written: Written) -> Unused | None:
+    """Join the measured signals, words left unused among them, which are given.
 
     No later signal lowers the risk, but for a third opinion: then all are joined after it.
     """
-    assert draft.linked is not None
-    if draft.form is not None:
-        form = print_form(draft.form)
-        draft.left = confidence.words_left(draft.linked, form)
-        draft.scores["unknown_words"] = float(len(draft.left.unknown))
-        draft.scores["elsewhere_words"] = float(len(draft.left.elsewhere))
-        if reason := confidence.of_measures(left_out(draft.linked.text, form)):
-            return reason
-        if reason := confidence.of_added(added(draft.linked.question, form)):
-            return reason
-    if draft.session.mode is Mode.CAREFUL:
-        return None
-    reason = confidence.of_scores(draft.scores, draft.thresholds, draft.left)
-    return namesakes.instead(draft, reason) if reason else None
+    linked, left, reason = written.linked, None, None
+    if written.reading is not None:
+        form = print_form(written.reading.form)
+        left = confidence.words_left(linked, form)
+        run.scores["unknown_words"] = float(len(left.unknown))
+        run.scores["elsewhere_words"] = float(len(left.elsewhere))
+        reason = confidence.of_measures(left_out(linked.text, form)) or confidence.of_added(
+            added(linked.question, form)
+        )
+    if reason is None and run.session.mode is not Mode.CAREFUL:
+        reason = confidence.of_scores(run.scores, run.session.active_thresholds, left)
+        reason = namesakes.instead(written, reason, run.session.linker) if reason else None
+    run.check(reason)
+    return left
 
 
-def execute(draft: Draft) -> Reason | None:
-    """Run the query on the database, read-only and within limits."""
-    assert draft.neuralsql is not None
-    session = draft.session
+def execute(run: Run, sql: str, bound: Form | None) -> Execution:
+    """Run the query on the database, read-only and within limits; ``bound`` is the form that it
+    says, if there is one."""
+    session = run.session
     try:
-        lacking = session.database.lacking(draft.neuralsql) or _columns_lacking(draft)
+        lacking = session.database.lacking(sql)
+        if not lacking and bound is not None:
+            lacking = _columns_lacking(sql, session.database)
         if reason := confidence.not_recorded(lacking):
-            return reason
-        draft.done = neuralsql.execute(
-            draft.neuralsql,
+            raise Withheld(reason)
+        done = neuralsql.execute(
+            sql,
             session.database,
-            as_of=draft.as_of,
+            as_of=run.known.as_of,
             limits=session.limits,
             graphs=session.graphs,
         )
     except (LimitExceeded, Cancelled):
         raise  # a fault of the moment: it says nothing against the query
     except NotAnswered as declined:
-        return confidence.of_images(declined.reason)
+        raise Withheld(confidence.of_images(declined.reason)) from None
     except DatabaseError as error:
-        if draft.bound is not None:
+        if bound is not None:
             raise  # a query that we compiled: the fault is ours or the database's
-        return confidence.execution_error(error.message)
-    draft.result, draft.executed_sql = draft.done.result, draft.done.sql
-    draft.scores.update(confidence.result_scores(draft.result))
-    return None
+        raise Withheld(confidence.execution_error(error.message)) from None
+    run.known = replace(run.known, done=done)
+    run.scores.update(confidence.result_scores(done.result))
+    return done
 
 
-def _columns_lacking(draft: Draft) -> str:
+def _columns_lacking(sql: str, database: Database) -> str:
     """What the compiled query reads that this database has no column for, in words."""
-    if draft.bound is None or draft.neuralsql is None:
-        return ""
-    known = {
-        t.lower(): {c.lower() for c in cs} for t, cs in draft.session.database.schema().items()
-    }
-    read = _COLUMN.findall(_LITERAL.sub("''", draft.neuralsql))
+    known = {t.lower(): {c.lower() for c in cs} for t, cs in database.schema().items()}
     words = [
         f"{column_words(column)} of {table_words(table)}"
-        for table, column in read
+        for table, column in _COLUMN.findall(_LITERAL.sub("''", sql))
         if table in known and column not in known[table]
     ]
     return ", ".join(dict.fromkeys(words))
 
 
-def compare_answers(draft: Draft) -> Reason | None:
+def compare_answers(run: Run, linked: LinkedQuestion, result: Result) -> None:
     """With --careful: does a larger model, which writes SQL by example, get the same answer?"""
-    session = draft.session
+    session = run.session
     if session.mode is not Mode.CAREFUL:
-        return None
-    assert draft.linked is not None and draft.result is not None
-    near = session.second.nearest(draft.linked, session.third.examples) if session.second else ()
+        return
+    near = session.second.nearest(linked, session.third.examples) if session.second else ()
     other = session.third.answer(
-        draft.linked, near, session.database, as_of=draft.as_of, limits=session.limits
+        linked, near, session.database, as_of=run.known.as_of, limits=session.limits
     )
-    draft.third_sql = other.sql
-    same = other.rows is not None and confidence.same_rows(other.rows, draft.result.rows)
-    draft.scores["third_agrees"], draft.scores["third_differs"] = float(same), float(not same)
-    return None
+    run.known = replace(run.known, third_sql=other.sql)
+    same = other.rows is not None and confidence.same_rows(other.rows, result.rows)
+    run.scores["third_agrees"], run.scores["third_differs"] = float(same), float(not same)
 
 
-def decide(draft: Draft) -> Reason | None:
+def decide(run: Run, result: Result, left: Unused | None) -> None:
     """All signals together, those of the result too; then whether there is anything to tell."""
-    assert draft.result is not None
-    risky = confidence.of_scores(draft.scores, draft.thresholds, draft.left)
-    if risky is not None and risky.kind not in draft.thresholds.ignore:
-        return risky
-    return confidence.of_result(draft.result)
+    thresholds = run.session.active_thresholds
+    risky = confidence.of_scores(run.scores, thresholds, left)
+    if risky is not None and risky.kind not in thresholds.ignore:
+        raise Withheld(risky)
+    run.check(confidence.of_result(result))
 
 
-def empty(draft: Draft) -> Reason | None:
+def empty(run: Run, result: Result) -> None:
     """Is there anything to tell?"""
-    assert draft.result is not None
-    return confidence.of_result(draft.result)
+    run.check(confidence.of_result(result))
 
 
-def ground(draft: Draft) -> Reason | None:
+def ground(run: Run, done: Execution, bound: Form | None) -> Evidence:
     """Find the findings and rows that the answer rests on."""
-    session = draft.session
-    if session.graphs is not None and draft.done is not None and draft.done.steps:
-        draft.evidence = tuple(neuralsql.image_evidence(draft.done, session.graphs))
-    if draft.bound is not None:
-        rows = evidence.rows_for(draft.bound, session.database, draft.as_of, session.graphs)
-        draft.evidence += rows
-    return None
+    session = run.session
+    found: Evidence = ()
+    if session.graphs is not None and done.steps:
+        found = tuple(neuralsql.image_evidence(done, session.graphs))
+    if bound is not None:
+        found += evidence.rows_for(bound, session.database, run.known.as_of, session.graphs)
+    return found
 
 
-def tell(draft: Draft) -> Reason | None:
-    """Say the answer as a sentence."""
-    assert draft.result is not None
-    if draft.one is not None:
-        draft.text = draft.one.told([row[0] for row in draft.result.rows])
-        return None
-    draft.text = sentence(draft.result, draft.description, yes_no=_is_yes_no(draft.bound))
-    draft.text += f" {draft.said}" if draft.said else ""
-    if draft.done is not None and draft.done.missing:
-        n, shown = len(draft.done.missing), ", ".join(map(str, draft.done.missing[:5]))
-        draft.text += f" Without {n} studies that have no image here ({shown})."
-    return None
-
-
-def console(draft: Draft) -> Reason | None:
-    """For a withheld answer: say why in a person's words, and what could be answered instead."""
-    assert draft.reason is not None
-    draft.told = reasons.explain(draft.reason, draft.linked, draft.session.reason_model)
-    if draft.told.offer and draft.linked is not None:
-        draft.suggestions = suggestions_for(draft)
-    return None
+def tell(run: Run, done: Execution, reading: Reading | None, said: str) -> str:
+    """The answer as a sentence; ``said`` is what was counted and what was not."""
+    del run
+    description, bound = (reading.description, reading.bound) if reading else (None, None)
+    text = sentence(done.result, description, yes_no=_is_yes_no(bound))
+    text += f" {said}" if said else ""
+    if done.missing:
+        n, shown = len(done.missing), ", ".join(map(str, done.missing[:5]))
+        text += f" Without {n} studies that have no image here ({shown})."
+    return text
 
 
 def _is_yes_no(form: Form | None) -> bool:

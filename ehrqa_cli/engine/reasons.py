@@ -20,6 +20,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.words.lists import word_list
 
 REASONS_FILE = "reasons/reasons.json"
 
@@ -86,14 +87,9 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 # Small words of other languages, none of them English; two make a question foreign.
-_FOREIGN_TEXT = """
-el la los las del cuál cuántos qué fue dime según le les du une quelle quel quels était combien
-avec dans est der das dem ein eine wie viele welche wann wurde zeige il lo gli della qual quanti
-dimmi foi quantos wat hoeveel een het kiedy ile czy kaç nedir bonjour hola guten aujourd'hui
-"""
-_FOREIGN = frozenset(_FOREIGN_TEXT.split())
-_ENGLISH_TEXT = "the of is what for and at did how many with does has list show"
-_ENGLISH = frozenset(_ENGLISH_TEXT.split())
+_LANGUAGES = Path(__file__).with_name("languages.txt")
+_FOREIGN = word_list(_LANGUAGES, "foreign")
+_ENGLISH = word_list(_LANGUAGES, "English")
 _NGRAM_WORD = re.compile(r"<[a-z_]+>|[^\W\d_]+(?:'[^\W\d_]+)?|\?|\d+")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.session import Session
+    from ehrqa_cli.engine.session_parts import SessionParts
 
 
-def sources_of(session: Session) -> dict[str, Any]:
+def sources_of(session: SessionParts) -> dict[str, Any]:
     """``notes`` and ``images`` with what names their content, as plain values; nothing of what
     there is not. Raises what opening them raises."""
     found: dict[str, Any] = {}

@@ -13,12 +13,12 @@ from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, FormError
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import of_result
-from ehrqa_cli.engine.draft import Draft
 from ehrqa_cli.engine.evidence import PATIENCE
 from ehrqa_cli.engine.parts import Near
+from ehrqa_cli.engine.run import Run
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
-from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
 from ehrqa_cli.text2sql.third import with_values
+from ehrqa_cli.words.lists import question_words
 
 MOST = 3
 LOOKED_AT = 16
@@ -33,16 +33,16 @@ _MARK = re.compile(r"<[a-z_]+>")
 _WORD = re.compile(r"[a-z]{4,}")
 
 
-def suggestions_for(draft: Draft) -> tuple[str, ...]:
+def suggestions_for(run: Run, linked: LinkedQuestion) -> tuple[str, ...]:
     """At most MOST questions; none without a second opinion.
 
     What cannot be had within STEPS of a query, or SECONDS, is left out: an offer never fails an
     answer.
     """
-    second, linked = draft.session.second, draft.linked
-    if second is None or linked is None:
+    second = run.session.second
+    if second is None:
         return ()
-    counted = draft.session.database.counts_steps
+    counted = run.session.database.counts_steps
     deadline = time.monotonic() + (PATIENCE if counted else SECONDS)
     try:
         near = second.nearest(linked, LOOKED_AT)
@@ -55,7 +55,7 @@ def suggestions_for(draft: Draft) -> tuple[str, ...]:
         left = deadline - time.monotonic()
         if len(out) == MOST or left <= 0:
             break
-        if text not in out and _gives_something(form, draft, left):
+        if text not in out and _gives_something(form, run, left):
             out.append(text)
     return tuple(out)
 
@@ -77,16 +77,16 @@ def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, tuple
         return []
     if near.distance > (FAR if used else FAR_WITHOUT_VALUES):
         return []
-    odd = sum(word not in QUESTION_WORDS for word in _WORD.findall(_MARK.sub("", near.text)))
+    odd = sum(word not in question_words() for word in _WORD.findall(_MARK.sub("", near.text)))
     text = " ".join(text.split()).rstrip(" .?!")
     return [(f"{text[:1].upper()}{text[1:]}?", bound, (-used, odd))]
 
 
-def _gives_something(form: Form, draft: Draft, seconds: float) -> bool:
+def _gives_something(form: Form, run: Run, seconds: float) -> bool:
     limits = Limits(seconds=seconds, rows=20, steps=STEPS)
     try:
         sql = compile_sql(form)
-        result, _ = neuralsql.run(sql, draft.session.database, as_of=draft.as_of, limits=limits)
+        result, _ = neuralsql.run(sql, run.session.database, as_of=run.known.as_of, limits=limits)
     except Cancelled:
         raise
     except (FormError, DatabaseError):

@@ -19,20 +19,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
-from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, ModelError
+from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.contracts.types import Answer, Question
+from ehrqa_cli.engine.faults import fault
 
-if TYPE_CHECKING:
-    from ehrqa_cli.engine.session import Session
-
-Opener = Callable[[], "Session"]
+Opener = Callable[[], object]  # of a session
 Found = tuple[Answer, list[str]]  # an answer, and warnings on the way to it
 
 MOST = 8  # each has the models and the values of the database in memory
 _LOOK = 0.05  # seconds between two looks at whether it was cancelled
-_PROGRAM = "from ehrqa_cli.engine import workers; workers.serve()"
+_PROGRAM = "from ehrqa_cli.engine import serving; serving.serve()"
 
 
 def how_many(wanted: int | None) -> int:
@@ -244,46 +242,8 @@ def _next(
 
 
 def _ended(question: Question, code: int) -> Answer:
-    from ehrqa_cli.engine.many import fault
-
     why = f"signal {-code}" if code < 0 else f"exit code {code}"
     return fault(
         question,
         ModelError(f"the process that answered it ended ({why})", "ask it with `ehrqa ask`"),
     )
-
-
-def serve() -> None:
-    """What a worker does: open the session, then answer chunks until its input ends."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started it decides
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever else is printed must not be read as an answer
-    source: IO[bytes] = sys.stdin.buffer
-    from ehrqa_cli import llama
-
-    llama.THREADS = 1
-    from ehrqa_cli.engine.many import ask_chunk
-
-    try:
-        session: Session = pickle.load(source)()
-        session.warm()
-    except EhrqaError as error:
-        _reply(out, (type(error), error.message, error.hint))
-        return
-    _reply(out, None)
-    while True:
-        try:
-            chunk: list[Question] = pickle.load(source)
-        except EOFError:
-            return
-        warnings: list[str] = []
-        for answer in ask_chunk(chunk, session, warnings.append):
-            _reply(out, (answer, warnings))
-            warnings.clear()
-
-
-def _reply(out: IO[bytes], value: object) -> None:
-    pickle.dump(value, out)
-    out.flush()

@@ -13,7 +13,8 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import Answer, Limits, Question, Row, Status
 from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.many import ask_many, fault
+from ehrqa_cli.engine.faults import fault
+from ehrqa_cli.engine.many import ask_many
 from ehrqa_cli.engine.sources import sources_of
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.journal import run_hash

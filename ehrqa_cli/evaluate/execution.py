@@ -18,7 +18,8 @@ from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
-from ehrqa_cli.ehr.backend.open import now_in, open_as_it_is, open_database
+from ehrqa_cli.ehr.backend.now import now_in
+from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time

@@ -25,6 +25,7 @@ from ehrqa_cli.logical_form.grammar import (
     IMAGE,
     INT_SLOTS,
     INTS,
+    JOINS,
     KINDS,
     MOST_PAIRED,
     OPS,
@@ -32,8 +33,8 @@ from ehrqa_cli.logical_form.grammar import (
     ORDERS,
     PAIRED,
     PERIODS,
-    RELATED,
     SLOTS,
+    TIMED,
     WHICH,
     WINDOWS,
     common,
@@ -258,7 +259,7 @@ class Machine:
 
     def _more_options(self, symbol: Symbol) -> Options:
         again: tuple[Symbol, ...] = (("slot", symbol[1]), ("more", symbol[1]))
-        return dict.fromkeys(("or", "and", "not"), again)
+        return dict.fromkeys(JOINS, again)
 
     def _place_options(self, _symbol: Symbol) -> Options:
         return {"at": (("items", "PLACE"),)}
@@ -293,7 +294,7 @@ class Machine:
         if spec.finding:
             return (_words("("), ("items", "FINDING"), ("place?",), _words(")"))
         if spec.event:
-            inner = self._inner(RELATED, depth)
+            inner = self._inner(TIMED, depth)
             return (*inner, ("window",)) if spec.window else inner
         if spec.at:
             return (("at?",),)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
-from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS, FILTER_NAMES
-
-# "the age on the last hospital visit" and "the age at the last admission" are one.
-_OF_ONE_STAY = (*ADMISSION_HEADS, "length", "time", "careunit", "days_since", "hours_since")
+from ehrqa_cli.logical_form.grammar import FILTER_NAMES, HEADS
 
 
 def normalise(form: Form) -> Form:
@@ -17,36 +14,44 @@ def normalise(form: Form) -> Form:
         return Combine(form.op, normalise(form.left), normalise(form.right))
     if not isinstance(form, Select):
         return form
-    head, event = form.head, form.event
-    if head == "count_visits" and event.kind in ("admission", "icustay"):
-        head = "count"
-    if head in _OF_ONE_STAY:
-        event = _visit_as_order(event)
-    elif head in ("exists", "none"):
-        event = _order_as_visit(event)
-    return replace(form, head=head, event=event)
+    rule = _RULES.get(HEADS[form.head].normal)
+    return rule(form) if rule else form
 
 
-def _visit_as_order(event: Event) -> Event:
+def _count_of_stays(select: Select) -> Select:
+    """The visits with an admission are the admissions."""
+    of_stays = select.event.kind in ("admission", "icustay")
+    return replace(select, head="count") if of_stays else select
+
+
+def _visit_as_order(select: Select) -> Select:
+    """ "The age on the last hospital visit" and "the age at the last admission" are one."""
+    event = select.event
     name = {"admission": "visit", "discharge": "visit", "icustay": "icu"}.get(event.kind)
     which = event.get(name) if name else None
     if name is None or which is None or which.which is None or event.get("patient") is None:
-        return event
+        return select
     event = event.without(name)
-    if which.which == "current":
-        return with_filter(event, Filter("current")) if event.kind != "discharge" else event
-    if event.order is None:
-        return replace(event, order=which.which)
-    return event
+    if which.which != "current":
+        event = replace(event, order=event.order or which.which)
+    elif event.kind != "discharge":
+        event = with_filter(event, Filter("current"))
+    return replace(select, event=event)
 
 
-def _order_as_visit(event: Event) -> Event:
-    # "Was the first visit through the ER?" asks about the first visit, not about the first of
-    # the visits through the ER.
+def _order_as_visit(select: Select) -> Select:
+    """ "Was the first visit through the ER?" asks about the first visit, not about the first of
+    the visits through the ER."""
+    event = select.event
     name = {"admission": "visit", "icustay": "icu"}.get(event.kind)
     if name is None or event.order is None or event.get("patient") is None or event.get(name):
-        return event
-    return with_filter(replace(event, order=None), Filter(name, which=event.order))
+        return select
+    visit = Filter(name, which=event.order)
+    return replace(select, event=with_filter(replace(event, order=None), visit))
+
+
+# By the name under which heads ask for them.
+_RULES = {"count": _count_of_stays, "stay": _visit_as_order, "visit": _order_as_visit}
 
 
 def with_filter(event: Event, item: Filter) -> Event:

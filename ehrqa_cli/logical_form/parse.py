@@ -34,6 +34,7 @@ from ehrqa_cli.logical_form.grammar import (
     HEADS,
     HOURS,
     IMAGE,
+    JOINS,
     KINDS,
     MOST_PAIRED,
     OPS,
@@ -41,7 +42,7 @@ from ehrqa_cli.logical_form.grammar import (
     ORDERS,
     PAIRED,
     PERIODS,
-    RELATED,
+    TIMED,
     WHICH,
     WINDOWS,
     common,
@@ -176,7 +177,7 @@ class _Parser:
 
     def items(self) -> Items:
         args, ops = [self.arg()], []
-        while op := self.maybe("or", "and", "not"):
+        while op := self.maybe(*JOINS):
             ops.append(op)
             args.append(self.arg())
         return Items(tuple(args), tuple(ops))
@@ -226,7 +227,7 @@ class _Parser:
             items, places = self.finding()
             self.take(")")
             return Filter(name, items=items, places=places)
-        event = self.inner(RELATED, depth) if spec.event else None
+        event = self.inner(TIMED, depth) if spec.event else None
         window = self.maybe(*WINDOWS) if spec.window else None
         if window == "within" or (spec.at and self.maybe("at")):
             return Filter(name, (self.arg(),), event, window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ehrqa_cli.contracts.types import PatientScope, Scope
 from ehrqa_cli.logical_form.form import Form, events, selects
-from ehrqa_cli.logical_form.grammar import IMAGE
+from ehrqa_cli.logical_form.grammar import HEADS, IMAGE
 
 
 def scope_of(form: Form) -> tuple[Scope, PatientScope]:
@@ -19,8 +19,8 @@ def scope_of(form: Form) -> tuple[Scope, PatientScope]:
         scope = Scope.IMAGE if only else Scope.IMAGE_TABLE
     if any(e.get("patient") or (e.kind == "study" and e.items) for e in found):
         return scope, PatientScope.SINGLE
-    heads = {s.head for s in selects(form)}
+    heads = [HEADS[s.head] for s in selects(form)]
     # Questions about what things cost, are called, or how they are given concern no patient.
-    if heads and heads <= {"cost", "expand", "route", "unit"}:
+    if heads and all(head.impersonal for head in heads):
         return scope, PatientScope.NONE
     return scope, PatientScope.GROUP

@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select, print_form
-
-# The filter that leaves a group's key only one value.
-_FIXES = {
-    "patients": ("patient",),
-    "gender": ("female", "male"),
-    "insurance": ("insured",),
-    "language": ("speaks",),
-    "marital": ("status",),
-    "admission_type": ("type",),
-    "admission_location": ("from",),
-    "discharge_location": ("to",),
-    "route": ("route",),
-}
+from ehrqa_cli.logical_form.grammar import FILTERS
 
 
 def flaw(form: Form) -> str | None:
@@ -58,7 +46,7 @@ def _itself(event: Event, item: Filter) -> bool:
 
 
 def _one_group(event: Event, group: Group) -> bool:
-    fixing = event.get(*_FIXES.get(group.key, ()))
+    fixing = event.get(*(name for name, spec in FILTERS.items() if spec.fixes == group.key))
     if fixing is not None:
         return len(fixing.args) <= 1
     named = event.items is not None and len(event.items.args) == 1

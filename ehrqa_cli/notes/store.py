@@ -17,33 +17,35 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.notes import Line, Note
 from ehrqa_cli.notes.place import beside
+from ehrqa_cli.sqlitefile import database, make_private
+
+if TYPE_CHECKING:
+    from ehrqa_cli.sqlitefile import Database
 
 SUFFIX = ".notes.sqlite"
 VERSION = "1"
 _WAIT = 30.0  # seconds for another process, which commits at least every few
 _MANY = 500  # ids in one statement
 
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+# Their ids are never used twice.
+_COUNTED = """
 CREATE TABLE note (
     id INTEGER PRIMARY KEY AUTOINCREMENT, note_id TEXT NOT NULL UNIQUE,
     patient_id INTEGER NOT NULL, hadm_id INTEGER, charttime TEXT, category TEXT NOT NULL,
     sha256 TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL);
-CREATE INDEX note_patient ON note (patient_id);
-CREATE TABLE alias (note_id TEXT PRIMARY KEY, note INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE term (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE placed (
     id INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL, number INTEGER NOT NULL,
     start INTEGER NOT NULL, end INTEGER NOT NULL, section INTEGER NOT NULL, kind INTEGER NOT NULL);
-CREATE INDEX placed_note ON placed (note);
-CREATE VIEW line AS SELECT id, note, number, start, end,
+"""
+_LINE = """
+SELECT id, note, number, start, end,
     (SELECT name FROM term WHERE term.id = section) AS section,
-    (SELECT name FROM term WHERE term.id = kind) AS kind FROM placed;
+    (SELECT name FROM term WHERE term.id = kind) AS kind FROM placed
 """
 _NOTE = "note_id, patient_id, text, hadm_id, charttime, category"
 _BY_TIME = "ORDER BY charttime IS NULL, charttime, note_id"
@@ -80,7 +82,7 @@ class NoteStore:
             )
         try:
             if create:
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+                make_private(path)
             connection = _connect(path, create or writable)
         except (OSError, sqlite3.Error) as error:
             raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
@@ -106,10 +108,8 @@ class NoteStore:
         with self.faults():
             tables = {row[0] for row in self.connection.execute("SELECT name FROM sqlite_master")}
             if create and not tables:
-                self.connection.executescript(
-                    f"BEGIN IMMEDIATE; {_SCHEMA}"
-                    f"INSERT INTO meta VALUES ('version', '{VERSION}'); COMMIT;"
-                )
+                with database(self.connection).atomic() as db:
+                    _make(db)
                 return
         found = self.meta("version") if {"meta", "note", "placed"} <= tables else None
         if found != VERSION:
@@ -212,9 +212,8 @@ class NoteStore:
     def settle(self) -> None:
         """Write the fingerprint down, which takes a while to compute over many notes."""
         with self.faults():
-            self.connection.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('fingerprint', ?)", (self.fingerprint(),)
-            )
+            said = {"key": "fingerprint", "value": self.fingerprint()}
+            database(self.connection).table("meta").upsert(said, pk="key")
 
     def fingerprint(self) -> str:
         """A SHA-256 of what the notes say and whose they are, whatever order they came in."""
@@ -234,6 +233,17 @@ class NoteStore:
             ):
                 summed.update(repr(row).encode())
         return summed.hexdigest()
+
+
+def _make(db: Database) -> None:
+    db.table("meta").insert({"key": "version", "value": VERSION}, pk="key", not_null={"value"})
+    db.executescript(_COUNTED)
+    db.table("note").create_index(("patient_id",), "note_patient")
+    db.table("placed").create_index(("note",), "placed_note")
+    db.table("alias").create({"note_id": str, "note": int}, pk="note_id", not_null={"note"})
+    db.table("term").create({"id": int, "name": str}, pk="id", not_null={"name"})
+    db.table("term").create_index(("name",), "term_name", unique=True)
+    db.create_view("line", _LINE)
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:

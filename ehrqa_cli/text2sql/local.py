@@ -90,6 +90,13 @@ class LocalModel(Text2Sql):
         self._lock = threading.Lock()
         self._cancel = threading.Event()
 
+    @classmethod
+    def open(cls) -> LocalModel:
+        """Over the shipped weights."""
+        from ehrqa_cli import modelstore
+
+        return cls(modelstore.shipped_in("text2sql").path)
+
     def encode(self, text: str) -> list[int]:
         """Token ids of a linked question. Raises ModelError when it is too long to read."""
         ids = encode_question(text, self._llama.special, self._llama.tokenize)

@@ -13,20 +13,20 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.widgets import Input
 
+from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.ehr.backend.servers import called
-from ehrqa_cli.tui.about import told
+from ehrqa_cli.engine.chat import commands
 from ehrqa_cli.tui.keys import APP_KEYS, explained
 from ehrqa_cli.tui.listening import Listening
 from ehrqa_cli.tui.panes.query import QueryPane
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine
-from ehrqa_cli.tui.show import one_line
+from ehrqa_cli.tui.top import told
 from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import Turn
 
 _WAITING = 20  # questions that may wait
-_AGAIN = 0.25  # seconds until what has not ended is told again
 
 
 class ChatApp(Listening):
@@ -39,22 +39,18 @@ class ChatApp(Listening):
                 self.tell(f"{_WAITING} questions are waiting; this one stays in the line", bad=True)
                 return
             self.line.put("")
-            self.ask(event.value.strip())
+            self.line.remember(event.value.strip())
+            self.take(event.value.strip())
 
-    def ask(self, question: str) -> None:
-        """Send a question."""
-        self.line.remember(question)
-        self._sent(question, edited=False)
-        self.work.ask(self._tickets, question)
-
-    def _sent(self, what: str, *, edited: bool) -> None:
-        self._tickets += 1
-        view = TurnView(self._tickets, what, edited=edited)
-        self._unanswered[self._tickets] = view
-        self.line.offers = 0
-        self.screen_stack[0].remove_class("-evidence")
-        self.transcript.sent(view)
-        self._status()
+    def take(self, line: str) -> None:
+        """Ask a question, or do what a line that begins with a slash says."""
+        if not self._made_ready[0]:  # typed ahead: opening comes first
+            self.call_after_refresh(self.take, line)
+            return
+        try:
+            self._wished.add(commands.take(self.controller, line))
+        except UsageError as error:
+            self.tell(f"{error.message}; {error.hint}", bad=True)
 
     def on_key(self, event: events.Key) -> None:
         """What is typed anywhere and means nothing there begins a question."""
@@ -75,17 +71,17 @@ class ChatApp(Listening):
     def on_query_pane_run(self, message: QueryPane.Run) -> None:
         """An edited query is run like a question."""
         self.screen.set_focus(self.line)
-        self._sent(message.neuralsql, edited=True)
-        self.work.run(self._tickets, message.neuralsql)
+        self._wished.add(self.controller.ask(message.neuralsql, edited=True))
 
     def on_question_line_digit(self, message: QuestionLine.Digit) -> None:
         """One key asks what the last answer offers."""
         if self._chosen is not None and message.number <= len(self._chosen.offers):
-            self.ask(self._chosen.offers[message.number - 1])
+            self.on_turn_view_offered(TurnView.Offered(self._chosen.offers[message.number - 1]))
 
     def on_turn_view_offered(self, message: TurnView.Offered) -> None:
         """A click does too."""
-        self.ask(message.question)
+        self.line.remember(message.question)
+        self.take(message.question)
 
     def on_question_line_refused(self, message: QuestionLine.Refused) -> None:
         """Say what was not put into the line, and keep it."""
@@ -104,29 +100,10 @@ class ChatApp(Listening):
         """Escape: close the list, end the question, go back to the line."""
         if self.line.candidates.display:
             self.line.candidates.offer(())
-        elif self._unanswered:
+        elif self._wished:
             self.stop_asking()
         self.screen_stack[0].remove_class("-evidence")
         self.screen.set_focus(self.line)
-
-    def stop_asking(self) -> None:
-        """End the running question and all that wait; the line is free at once.
-
-        What is between two steps may not hear of it the first time, so it is told again.
-        """
-        for ticket, view in self._unanswered.items():
-            view.ending()
-            self.work.cancel(ticket)
-        self._status()
-        if self._unanswered:
-            self.set_timer(_AGAIN, self._still_ending)
-
-    def _still_ending(self) -> None:
-        ending = [t for t, view in self._unanswered.items() if view.state == "ending"]
-        for ticket in ending:
-            self.work.cancel(ticket)
-        if ending:
-            self.set_timer(_AGAIN, self._still_ending)
 
     def action_interrupt(self) -> None:
         """Ctrl-C: copy what is selected, else end the question, else clear the line."""
@@ -134,7 +111,7 @@ class ChatApp(Listening):
         if selected:
             self.copy_to_clipboard(selected)
             self.notify("copied", timeout=2)
-        elif any(view.state != "ending" for view in self._unanswered.values()):
+        elif self._wished:
             self.stop_asking()
         elif self.line.value:
             self.line.remember(self.line.value)
@@ -158,11 +135,9 @@ class ChatApp(Listening):
 
     def action_tab(self, name: str) -> None:
         """Show one tab of the evidence; the patient's twice asks for one."""
-        self.evidence.active = name
-        if self.screen_stack[0].has_class("-narrow"):
-            self.screen_stack[0].add_class("-evidence")
+        self.show_tab(name)
         if name == "patient":
-            self.work.read_patient()
+            self.controller.read_patient()
             if self.top.patient is None:
                 self.action_patient()
                 return
@@ -201,7 +176,7 @@ class ChatApp(Listening):
 
         def named(name: str | None) -> None:
             if name:
-                self.work.export(Path(name).expanduser())
+                self.take(f"/export {name}")
 
         what = "Export this conversation to a file (.md, .html or .json)"
         self.push_screen(AskScreen(what, f"{Path(called(self.options.db)).stem}-chat.md"), named)
@@ -211,13 +186,8 @@ class ChatApp(Listening):
         from ehrqa_cli.tui.ask_screen import AskScreen
 
         def named(number: str | None) -> None:
-            if number is None:
-                return
-            if number and not number.isdecimal():
-                self.tell(f"{one_line(number, 40)!r} is no patient's number", bad=True)
-                return
-            self.work.set_patient(int(number) if number else None)
-            self.evidence.active = "patient"
+            if number is not None:
+                self.take(f"/patient {number or 'none'}")
 
         shown = "" if self.top.patient is None else str(self.top.patient)
         what = "Number of the patient to talk about; nothing for no patient"
@@ -226,18 +196,11 @@ class ChatApp(Listening):
     def action_new(self) -> None:
         """Begin a new conversation; the one so far is in the history."""
         self.stop_asking()
-        self.work.new()
+        self.controller.new()
 
     def action_history(self) -> None:
         """Search what was asked before, and go on with it."""
-        from ehrqa_cli.tui.history_screen import HistoryScreen
-
-        def chosen(chat: int | None) -> None:
-            if chat is not None:
-                self.stop_asking()
-                self.work.resume(chat)
-
-        self.push_screen(HistoryScreen(self.work), chosen)
+        self.open_history()
 
     def action_about(self) -> None:
         """Say in the transcript what is open."""
@@ -247,7 +210,7 @@ class ChatApp(Listening):
         """Show the keys as they are now."""
         from ehrqa_cli.tui.help_screen import HelpScreen
 
-        self.push_screen(HelpScreen(explained(self._keys_wanted)))
+        self.push_screen(HelpScreen(explained(self._keys_wanted), commands.explained()))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The command palette: Textual's commands and ours."""

@@ -7,30 +7,43 @@ import contextlib
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.message import Message
 from textual.widgets import Footer, Static
 
+from ehrqa_cli.cli.chat import controller_of
 from ehrqa_cli.ehr.backend.servers import called
 from ehrqa_cli.tui.evidence import EvidenceSide
 from ehrqa_cli.tui.keys import APP_KEYS
+from ehrqa_cli.tui.picture import with_pictures
 from ehrqa_cli.tui.question_line import Candidates, QuestionLine
 from ehrqa_cli.tui.top import Top
 from ehrqa_cli.tui.transcript import Transcript
 from ehrqa_cli.tui.turn_view import TurnView
-from ehrqa_cli.tui.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ehrqa_cli.cli.options import AnswerOptions
+    from ehrqa_cli.engine.chat import Controller
+    from ehrqa_cli.engine.chat.events import Event
 
 WIDE = 110  # columns from which transcript and evidence stand side by side
 LEAST = (40, 10)  # columns and rows below which there is only room to say so
+
+
+@dataclass
+class Reported(Message):
+    """What the controller reports."""
+
+    ticket: int
+    event: Event
 
 
 class ChatScreen(App[int]):
@@ -47,7 +60,7 @@ class ChatScreen(App[int]):
         *,
         theme: str | None = None,
         keys: Mapping[str, str] | None = None,
-        work: Work | None = None,
+        controller: Controller | None = None,
     ) -> None:
         plain = "NO_COLOR" in os.environ
         super().__init__(ansi_color=True if plain else None)
@@ -55,8 +68,9 @@ class ChatScreen(App[int]):
         self.error: BaseException | None = None
         self._theme_wanted = "ansi-dark" if plain else theme
         self._keys_wanted = keys or {}
-        self.work = work or Work(options, self.post_message)
-        self._tickets = 0
+        self.controller = controller or controller_of(options, self._hear)
+        self._wished: set[int] = set()  # what the user wants and has not ended
+        self._made_ready: tuple[int, int] = (0, 0)  # the tickets of opening and of warming up
         self._unanswered: dict[int, TurnView] = {}
         self._chosen: TurnView | None = None
         self._opening = "starting"
@@ -85,7 +99,17 @@ class ChatScreen(App[int]):
         self._fit(self.size.width, self.size.height)
         self.line.focus()
         self._status()
-        self.call_after_refresh(self.work.open)
+        self.call_after_refresh(self._open)
+
+    def _open(self) -> None:
+        opened = self.controller.open()
+        if self.options.patient is not None:
+            self.controller.read_patient()
+        self._made_ready = opened, self.controller.warm()
+
+    def _hear(self, ticket: int, event: Event) -> None:
+        """What the controller reports, in its thread, where pictures are made small."""
+        self.post_message(Reported(ticket, with_pictures(event)))
 
     @property
     def line(self) -> QuestionLine:
@@ -109,7 +133,7 @@ class ChatScreen(App[int]):
 
     def choose(self, view: TurnView | None) -> None:
         """Look at one answer: show what it rests on, and take what it offers."""
-        for other in self.transcript.views.values():
+        for other in self.transcript.views:
             other.set_class(other is view, "-chosen")
         self._chosen = view
         turn = view.turn if view is not None else None
@@ -118,7 +142,7 @@ class ChatScreen(App[int]):
         if view is not None and turn is not None:
             view.scroll_visible(animate=False)
             if turn.answer.evidence:
-                self.work.read_evidence(turn)
+                self.controller.read_evidence(turn)
 
     def tell(self, what: str, *, bad: bool = False) -> None:
         """Say something in the transcript."""
@@ -149,7 +173,7 @@ class ChatScreen(App[int]):
         running = [view for view in self._unanswered.values() if view.state != "waiting"]
         waiting = len(self._unanswered) - len(running)
         if running:
-            said = f"{running[0].doing}" + (
+            said = f"{running[0].status}" + (
                 "" if running[0].state == "ending" else "  (Esc ends it)"
             )
         elif self._opening:

@@ -82,7 +82,7 @@ def run(options: AnswerOptions, theme: str | None) -> int:
     try:
         code = app.run() or 0
     finally:
-        ended = app.work.close()
+        ended = app.controller.close()
     if app.error is not None:
         raise app.error
     if not ended:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import TabbedContent, TabPane
 
-from ehrqa_cli.tui.messages import Evidence, PatientRead
+from ehrqa_cli.engine.chat import Evidence
 from ehrqa_cli.tui.panes.image import ImagePane
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.panes.patient import PatientPane
@@ -15,6 +15,7 @@ from ehrqa_cli.tui.panes.rows import RowsPane
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.events import PatientRead
 
 TABS = {
     "rows": ("Rows", RowsPane),
@@ -46,7 +47,7 @@ class EvidenceSide(TabbedContent):
             self.active = best_tab(turn)
         self._fill()
 
-    def fill(self, turn: Turn, evidence: Evidence) -> None:
+    def fill(self, turn: Turn | None, evidence: Evidence) -> None:
         """Show the evidence of a turn, unless another one was chosen since."""
         if turn is not self.turn:
             return
@@ -54,9 +55,14 @@ class EvidenceSide(TabbedContent):
         self._stale |= {"rows", "note", "image"}
         self._fill()
 
+    def images(self, evidence: Evidence) -> None:
+        """Show images that are no answer's."""
+        self._stale.discard("image")
+        self.query_one(ImagePane).show(evidence.images)
+
     def patient(self, read: PatientRead) -> None:
         """Show the patient."""
-        self.query_one(PatientPane).show(read.summary, read.problem, read.as_of)
+        self.query_one(PatientPane).show(read)
 
     def on_tabbed_content_tab_activated(self) -> None:
         """Fill the pane that is looked at now."""

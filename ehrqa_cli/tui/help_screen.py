@@ -1,4 +1,4 @@
-"""The keys, as they are now: those of the settings are shown in place of ours."""
+"""The keys as they are now, with those of the settings in place of ours, and the commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from textual.widgets import Static
 
 _ABOUT = """\
 Ask in your own words; Enter sends. What you ask next may build on it: "and the one before?", \
-"what about potassium?", "the same for 10014729". The question that was really asked is shown.
+"what about potassium?", "the same for 10014729". The question that was really asked is shown. \
+A line that begins with / is a command; they stand below the keys.
 
 ● an answer, with what it rests on
 ○ not answered, with the reason; 1 to 9 ask what is offered instead
@@ -23,16 +24,17 @@ Ask in your own words; Enter sends. What you ask next may build on it: "and the 
 
 
 class HelpScreen(ModalScreen[None]):
-    """Keys and what they do; any of the usual keys leaves."""
+    """Keys, commands and what they do; any of the usual keys leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,question_mark,enter", "leave", "Leave", id="leave_help")
     ]
 
-    def __init__(self, keys: list[tuple[str, str, str]]) -> None:
-        """``keys`` are (key, what it does, its name in the settings)."""
+    def __init__(self, keys: list[tuple[str, str, str]], commands: list[tuple[str, str]]) -> None:
+        """``keys`` are (key, what it does, its name in the settings), ``commands`` (how one is
+        typed, what it does)."""
         super().__init__()
-        self.keys = keys
+        self.keys, self.commands = keys, commands
 
     def compose(self) -> ComposeResult:
         """One page."""
@@ -45,7 +47,10 @@ class HelpScreen(ModalScreen[None]):
             page.append(f"{key:>20}  ", "bold")
             page.append(f"{what:<32}")
             page.append(f"{name}\n", "dim")
-        page.append("\nThe names on the right are for [chat.keys] in the settings file.", "dim")
+        page.append("The names on the right are for [chat.keys] in the settings file.\n\n", "dim")
+        for typed, what in self.commands:
+            page.append(f"{typed:>20}  ", "bold")
+            page.append(f"{what}\n")
         return page
 
     def action_leave(self) -> None:

@@ -11,12 +11,13 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ehrqa_cli.engine.chat import Found
 from ehrqa_cli.tui.ask_screen import LineScreen
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import ChatInfo, Found
-    from ehrqa_cli.tui.work import Work
+    from ehrqa_cli.engine.chat import ChatInfo, Controller
+    from ehrqa_cli.engine.chat.events import Listed
 
 _HELP = "Enter resumes · Del forgets one · F8 twice deletes all · Esc leaves"
 
@@ -31,26 +32,33 @@ class HistoryScreen(LineScreen[int | None]):
         Binding("f8", "purge", "Delete all conversations", show=False, id="purge"),
     ]
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, controller: Controller, words: str = "") -> None:
         super().__init__()
-        self.work = work
+        self.controller, self._words = controller, words
+        self._ticket = 0
         self._sure = False
 
     def compose(self) -> ComposeResult:
         """A line for words, what was found, and the keys."""
         with Vertical(id="history"):
-            yield Input(placeholder="Search in your conversations", compact=True, id="words")
+            yield Input(
+                self._words, placeholder="Search in your conversations", compact=True, id="words"
+            )
             yield OptionList(id="found", markup=False)
             yield Static(_HELP, id="history-help", markup=False)
 
     def on_mount(self) -> None:
         """List the latest conversations."""
         self.query_one("#words").focus()
-        self.work.search("")
+        self.search()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self) -> None:
         """Search as words are typed."""
-        self.work.search(event.value)
+        self.search()
+
+    def search(self) -> None:
+        """List what has the words of the line; without words the latest conversations."""
+        self._ticket = self.controller.search(self.query_one(Input).value)
 
     def on_input_submitted(self) -> None:
         """Enter in the line takes the first of the list."""
@@ -62,18 +70,18 @@ class HistoryScreen(LineScreen[int | None]):
         """Resume the one that was chosen."""
         self.dismiss(_chat_of(event.option))
 
-    def listed(self, words: str, found: tuple[ChatInfo | Found, ...]) -> None:
-        """What the worker found; an answer to words typed since is not shown."""
-        if words.strip() != self.query_one(Input).value.strip():
+    def listed(self, ticket: int, listed: Listed) -> None:
+        """What was found; an answer to words typed since is not shown."""
+        if ticket != self._ticket:
             return
         shown = self.query_one(OptionList)
         shown.clear_options()
-        for number, item in enumerate(found):
+        for number, item in enumerate(listed.found):
             shown.add_option(Option(_line(item), id=f"{item.chat_id}-{number}"))
-        if found:
+        if listed.found:
             shown.highlighted = 0
         else:
-            self._tell("nothing found" if words else "no conversations are kept")
+            self._tell("nothing found" if listed.words else "no conversations are kept")
 
     def action_leave(self) -> None:
         """Resume nothing."""
@@ -87,14 +95,14 @@ class HistoryScreen(LineScreen[int | None]):
         """Delete the conversation under the bar."""
         shown = self.query_one(OptionList)
         if shown.highlighted is not None:
-            self.work.forget(_chat_of(shown.get_option_at_index(shown.highlighted)))
-            self.query_one(Input).value = ""
+            self.controller.forget(_chat_of(shown.get_option_at_index(shown.highlighted)))
+            self.search()
 
     def action_purge(self) -> None:
         """Delete all, at the second press."""
         if self._sure:
-            self.work.forget(None)
-            self.query_one(Input).value = ""
+            self.controller.forget(None)
+            self.search()
         self._sure = not self._sure
         self._tell("F8 again deletes all conversations" if self._sure else "all are deleted")
 
@@ -107,13 +115,10 @@ def _chat_of(option: Option) -> int:
 
 
 def _line(item: ChatInfo | Found) -> Text:
-    turns = getattr(item, "turns", None)
-    if turns is None:
-        found: Found = item  # type: ignore[assignment]
-        line = text(f"{found.at[:16]}  {one_line(found.question, 70)}")
-        return line.append_text(text(f"\n    {one_line(found.text, 90)}", "dim"))
-    info: ChatInfo = item  # type: ignore[assignment]
-    patient = f", patient {info.patient_id}" if info.patient_id is not None else ""
-    line = text(f"{info.started_at[:16]}  {one_line(info.title, 70)}")
-    number = f"{info.turns} question{'s' * (info.turns != 1)}"
-    return line.append_text(text(f"\n    {number}{patient}, {one_line(info.database, 40)}", "dim"))
+    if isinstance(item, Found):
+        line = text(f"{item.at[:16]}  {one_line(item.question, 70)}")
+        return line.append_text(text(f"\n    {one_line(item.text, 90)}", "dim"))
+    patient = f", patient {item.patient_id}" if item.patient_id is not None else ""
+    line = text(f"{item.started_at[:16]}  {one_line(item.title, 70)}")
+    number = f"{item.turns} question{'s' * (item.turns != 1)}"
+    return line.append_text(text(f"\n    {number}{patient}, {one_line(item.database, 40)}", "dim"))

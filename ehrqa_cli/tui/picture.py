@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,13 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.engine.chat.events import Event, EvidenceRead
+
 if TYPE_CHECKING:
     from PIL import Image
+
+    from ehrqa_cli.engine.chat import ImageView
 
 _RAMP = " .:-=+*#%@"
 _LONGEST = 1024  # pixels of the longer side that is kept
@@ -43,6 +48,21 @@ def load(path: Path) -> Grey:
     image.thumbnail((_LONGEST, _LONGEST))
     grey = image.convert("L")
     return Grey(grey.width, grey.height, grey.tobytes())
+
+
+def with_pictures(event: Event) -> Event:
+    """The event, with the pictures of the images whose evidence was read. It takes a moment."""
+    if not isinstance(event, EvidenceRead):
+        return event
+    images = tuple(_loaded(view) for view in event.evidence.images)
+    return replace(event, evidence=replace(event.evidence, images=images))
+
+
+def _loaded(view: ImageView) -> ImageView:
+    try:
+        return view if view.path is None else replace(view, picture=load(view.path))
+    except EhrqaError as error:
+        return replace(view, problem=view.problem or error.message)
 
 
 def fitted(picture: Grey, columns: int, rows: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from ehrqa_cli.engine.chat.commands import completions
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class QuestionLine(Input):
 
         number: int
 
-    complete: Callable[[str, int], tuple[Completion, ...]] | None = None
+    complete: Callable[[str, int | None], tuple[Completion, ...]] | None = None
 
     def __init__(self) -> None:
         super().__init__(
@@ -119,6 +120,11 @@ class QuestionLine(Input):
                 self._past.append(question)
         self._at, self._draft = len(self._past), ""
 
+    def remember_before(self, questions: tuple[str, ...]) -> None:
+        """Let the up key reach these too, before those of this chat."""
+        since, self._past = self._past, []
+        self.remember(*questions, *since)
+
     def put(self, line: str) -> None:
         """Put ``line`` in as it is, with no list over it."""
         self._recalled = line
@@ -127,11 +133,15 @@ class QuestionLine(Input):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Offer completions of what was typed."""
-        if self.value == self._recalled or self.complete is None:
+        if self.value == self._recalled:
             self.candidates.offer(())
             return
         self._recalled = ""
-        self.candidates.offer(self.complete(self.value, self.cursor_position))
+        if self.value.startswith("/"):
+            self.candidates.offer(completions(self.value))
+        else:
+            found = self.complete(self.value, self.cursor_position) if self.complete else ()
+            self.candidates.offer(found)
 
     def on_key(self, event: events.Key) -> None:
         """In the empty line a digit asks one of the questions offered, and ? shows the keys."""

@@ -5,34 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import events
+from textual.reactive import reactive
 from textual.widgets import Static
 
 from ehrqa_cli.tui.show import text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.tui.about import About
+    from ehrqa_cli.engine.chat import About
 
 
 class Top(Static):
     """One line; what does not fit is left out from the end, which matters least."""
 
+    patient: reactive[int | None] = reactive(None)
+    known: reactive[About | None] = reactive(None)
+
     def __init__(self, database: str, patient: int | None) -> None:
         super().__init__(markup=False, id="top")
-        self.database, self.patient = database, patient
-        self.known: About | None = None
+        self.database = database
+        self.set_reactive(Top.patient, patient)
 
-    def on_mount(self) -> None:
-        """Draw what is known at once."""
-        self.draw()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Draw what fits."""
-        self.draw()
-
-    def draw(self) -> None:
-        """Draw the line anew."""
-        self.update(header(self.database, self.patient, self.known, self.size.width))
+    def render(self) -> Text:
+        """What fits of what is known."""
+        return header(self.database, self.patient, self.known, self.size.width)
 
 
 def header(database: str, patient: int | None, known: About | None, width: int) -> Text:
@@ -57,3 +52,13 @@ def header(database: str, patient: int | None, known: About | None, width: int) 
             break
         line.append_text(text(f" · {part}"))
     return line
+
+
+def told(known: About) -> str:
+    """All of it, line by line."""
+    images = f"{known.images}; it sees {known.coverage}" if known.images else "none"
+    return (
+        f"database: {known.database}\nnow is taken to be: {known.as_of or 'nothing'}\n"
+        f"text-to-SQL model: {known.model or 'none'}\nreader of notes: {known.reader or 'none'}\n"
+        f"reader of X-rays: {images}"
+    )

@@ -22,7 +22,7 @@ class Transcript(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="transcript")
-        self.views: dict[int, TurnView] = {}
+        self.views: list[TurnView] = []
 
     def on_mount(self) -> None:
         """Stay at the end, unless the user has scrolled up."""
@@ -30,7 +30,7 @@ class Transcript(VerticalScroll):
 
     def sent(self, view: TurnView) -> None:
         """A question was sent."""
-        self.views[view.ticket] = view
+        self.views.append(view)
         self.mount(view)
         self.scroll_end(animate=False)
         self.anchor()
@@ -41,17 +41,18 @@ class Transcript(VerticalScroll):
         notice.set_class(bad, "-bad")
         self.mount(notice)
 
-    def begin(self, turns: Sequence[tuple[int, Turn]]) -> None:
-        """Show another conversation, of (ticket, turn)."""
-        self.remove_children()
-        self.views = {}
-        for ticket, turn in turns:
-            view = TurnView(ticket, turn.typed, edited=turn.kind != "question")
+    def begin(self, turns: Sequence[Turn], waiting: Sequence[TurnView]) -> None:
+        """Show another conversation; the questions that are ``waiting`` go on in it."""
+        for child in self.children:
+            if child not in waiting:
+                child.remove()
+        shown = [TurnView(turn.typed, edited=turn.kind != "question") for turn in turns]
+        for view, turn in zip(shown, turns, strict=True):
             view.answered(turn)
-            self.views[ticket] = view
-        self.mount_all(self.views.values())
+        self.mount_all(shown, before=waiting[0] if waiting else None)
+        self.views = [*shown, *waiting]
         self.anchor()
 
     def answered(self) -> list[TurnView]:
         """The questions that have an answer, in the order in which they were asked."""
-        return [view for view in self.views.values() if view.turn is not None]
+        return [view for view in self.views if view.turn is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
@@ -16,32 +16,10 @@ from ehrqa_cli.tui.show import one_line, summary_line, text
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.errors import EhrqaError
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat import Rewrite, Turn
 
 _FRAME = 0.05  # seconds between two drawings of what the model writes
 _WRITTEN = 300  # characters shown of what the model is writing
-_STEPS = {
-    "link": "finding names and values",
-    "write": "writing the logical form",
-    "understand": "reading the form back",
-    "route": "choosing tables, images or notes",
-    "compile_form": "compiling the form",
-    "compare": "asking for a second opinion",
-    "consult": "asking for a second opinion",
-    "weigh": "weighing how sure this is",
-    "execute": "running the query",
-    "compare_answers": "asking a larger model",
-    "decide": "weighing how sure this is",
-    "ground": "finding the evidence",
-    "tell": "wording the answer",
-    "console": "looking for what could be asked instead",
-    "choose": "choosing tables, images or notes",
-    "take": "reading the question",
-    "empty": "weighing how sure this is",
-    "find_notes": "finding lines in the notes",
-    "read_notes": "reading the notes",
-    "tell_note": "wording the answer",
-}
 _LABELS = {
     Status.ANSWERED: ("● ", "answered"),
     Status.ABSTAINED: ("○ ", "abstained"),
@@ -51,7 +29,7 @@ STATES = ("waiting", "running", "ending", "answered", "abstained", "failed", "en
 
 
 class TurnView(Static):
-    """A question under its ``ticket``, from the moment it was sent."""
+    """A question from the moment it was sent."""
 
     @dataclass
     class Chosen(Message):
@@ -65,15 +43,15 @@ class TurnView(Static):
 
         question: str
 
-    def __init__(self, ticket: int, typed: str, *, edited: bool = False) -> None:
+    def __init__(self, typed: str, *, edited: bool = False) -> None:
         super().__init__(markup=False, classes="turn -waiting")
-        self.ticket, self.typed, self.edited = ticket, typed, edited
+        self.typed, self.edited = typed, edited
         self.turn: Turn | None = None
         self.state = "waiting"
-        self.step = ""
+        self._step = "waiting"
         self._asked = typed
         self._carried: tuple[str, ...] = ()
-        self._tokens: list[str] = []
+        self._written = ""
         self._fault: EhrqaError | None = None
         self._frames: Timer | None = None
         self._stale = True
@@ -84,16 +62,24 @@ class TurnView(Static):
         if self.turn is None:
             self._frames = self.set_interval(_FRAME, self._frame)
 
-    def happened(self, name: str, what: Any) -> None:
-        """An event of the engine."""
+    def asked(self, rewrite: Rewrite) -> None:
+        """What is really asked."""
+        self._asked, self._carried = rewrite.asked or self.typed, rewrite.carried
+        self._begun()
+
+    def doing(self, what: str) -> None:
+        """The step that it has come to, in words."""
+        self._step, self._written = what, ""
+        self._begun()
+
+    def wrote(self, text: str) -> None:
+        """What a model has written since."""
+        self._written += text
+        self._begun()
+
+    def _begun(self) -> None:
         if self.state == "waiting":
             self._become("running")
-        if name == "asked":
-            self._asked, self._carried = what.asked or self.typed, what.carried
-        elif name == "token":
-            self._tokens.append(str(what))
-        elif not name.endswith(".done") and name != "warning":
-            self.step, self._tokens = name, []
         self._stale = True
 
     def ending(self) -> None:
@@ -119,11 +105,9 @@ class TurnView(Static):
         return self.turn.answer.suggestions[:9] if self.turn else ()
 
     @property
-    def doing(self) -> str:
+    def status(self) -> str:
         """What is happening, in words."""
-        if self.state == "ending":
-            return "ending ..."
-        return _STEPS.get(self.step, self.step.replace("_", " ")) if self.step else "waiting"
+        return "ending ..." if self.state == "ending" else self._step
 
     def on_click(self, event: events.Click) -> None:
         """A click on an offer asks it; elsewhere it shows the evidence."""
@@ -172,9 +156,8 @@ class TurnView(Static):
             )
         if self.state == "ended":
             return text("Ended by you.", "dim")
-        gap = " " if self.step == "write" else ""
-        written = gap.join(self._tokens)[-_WRITTEN:]
-        return text(self.doing, "dim").append_text(text(f"  {written}" if written else ""))
+        written = self._written[-_WRITTEN:]
+        return text(self.status, "dim").append_text(text(f"  {written}" if written else ""))
 
 
 def answer_text(turn: Turn) -> Text:

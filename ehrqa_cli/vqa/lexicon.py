@@ -11,46 +11,17 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import resources
+from pathlib import Path
 
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORIES, OBJECTS
 from ehrqa_cli.vqa.ontology import ABNORMALITY, POSSIBLE
+from ehrqa_cli.words.lists import sections, stop_words
 
 FINDING, PLACE = "finding", "place"
 SIDES = ("left", "right")
+WORDS = Path(__file__).with_name("words.txt")
 _TOKEN = re.compile(r"\d+/\d+|\d*\.\d+|\d+|[a-z]+|[,%<>]")
 
-_MORE_PLACES = {
-    "cardiac silhouette": ("heart", "cardiac contour", "heart contour"),
-    "upper mediastinum": ("superior mediastinal silhouette",),
-    "abdomen": ("upper abdomen",),
-}
-_MORE_FINDINGS = {
-    "enlarged cardiac silhouette": ("enlarged cardiac shadow", "big heart", "large heart"),
-    "pulmonary edema/hazy opacity": ("edema", "oedema"),
-    "tortuous aorta": ("aorta tortuous",),
-    "tubesandlines": ("tube", "line", "tubes line", "tube lines", "line tubes", "lines tube"),
-    "technicalassessment": ("technical problem", "technical limitation", "technical abnormality"),
-    ABNORMALITY: (
-        *("abnormality", "abnormalities", "abnormal", "abnormal finding", "abnormal findings"),
-        *("anomaly", "anomalies", "pathology", "pathologies", "wrong", "unusual"),
-    ),
-}
-# "Is the heart enlarged?": an adjective makes a finding of a place (by the end of its name).
-_PREDICATES: tuple[tuple[str, str, str], ...] = (
-    ("enlarged", "cardiac silhouette", "enlarged cardiac silhouette"),
-    ("enlarged", "hilar structures", "enlarged hilum"),
-    ("blunted", "costophrenic angle", "costophrenic angle blunting"),
-    ("elevated", "hemidiaphragm", "elevated hemidiaphragm"),
-    ("raised", "hemidiaphragm", "elevated hemidiaphragm"),
-    ("widened", "mediastinum", "mediastinal widening"),
-    ("wide", "mediastinum", "mediastinal widening"),
-    ("displaced", "mediastinum", "mediastinal displacement"),
-    ("shifted", "mediastinum", "mediastinal displacement"),
-    ("fractured", "clavicle", "clavicle fracture"),
-    ("broken", "clavicle", "clavicle fracture"),
-    ("fractured", "spine", "spinal fracture"),
-)
 # Nouns of places that come in pairs, by the words for one of them.
 _PAIRED: dict[str, str] = {}
 for _name, _words in OBJECTS.items():
@@ -113,7 +84,8 @@ def _predicated(tokens: list[str], found: list[Mention]) -> list[Mention]:
     if any(m.kind == FINDING for m in found):
         return found
     places = {place for m in found for place in m.places}
-    for word, noun, name in _PREDICATES:
+    for adjective, (name,) in _more("adjectives").items():
+        word, noun = adjective.split(", ")
         if word in tokens and places and all(place.endswith(noun) for place in places):
             at = tokens.index(word)
             made = Mention(FINDING, at, at + 1, name=name)
@@ -201,6 +173,13 @@ _PAIRED_WORDS = {form: noun for words, noun in _PAIRED.items() for form in _numb
 
 
 @functools.cache
+def _more(section: str) -> dict[str, tuple[str, ...]]:
+    """The other names of a section of words.txt, by name."""
+    pairs = (line.split(" = ") for line in sections(WORDS)[section])
+    return {name: tuple(others.split(" | ")) for name, others in pairs}
+
+
+@functools.cache
 def _phrases() -> dict[tuple[str, ...], list[list[Mention]]]:
     table: dict[tuple[str, ...], list[list[Mention]]] = {}
 
@@ -210,7 +189,8 @@ def _phrases() -> dict[tuple[str, ...], list[list[Mention]]]:
             if made not in entries:
                 entries.append(made)
 
-    places = {name: (name, *words, *_MORE_PLACES.get(name, ())) for name, words in OBJECTS.items()}
+    more_places, more_findings = _more("places"), _more("findings")
+    places = {name: (name, *words, *more_places.get(name, ())) for name, words in OBJECTS.items()}
     findings = {**ATTRIBUTES, **CATEGORIES, ABNORMALITY: ()}
     # Exact names come first, so that no plural of another name can take their place.
     for name in places:
@@ -221,7 +201,7 @@ def _phrases() -> dict[tuple[str, ...], list[list[Mention]]]:
         for phrase in words:
             add(phrase, [_place(name)])
     for name, known in findings.items():
-        for phrase in (name, *known, *_MORE_FINDINGS.get(name, ())):
+        for phrase in (name, *known, *more_findings.get(name, ())):
             add(phrase, [_finding(name)])
             for sided, place in _with_side(phrase):
                 add(sided, [_finding(name), _place(place)])
@@ -252,7 +232,5 @@ def _longest_phrase() -> int:
 
 @functools.cache
 def grammar() -> frozenset[str]:
-    """Words that carry no finding of their own (grammar_words.txt)."""
-    text = resources.files("ehrqa_cli.vqa").joinpath("grammar_words.txt").read_text("utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return frozenset(" ".join(lines).split()) | {","}
+    """Words that carry no finding of their own, and the comma."""
+    return stop_words("film") | {","}

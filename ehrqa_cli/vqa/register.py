@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImageError, ImportFailed
+from ehrqa_cli.ehr.backend import bulk
 from ehrqa_cli.ehr.backend.open import SQLITE, backend_of
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
-from ehrqa_cli.ehr.schema import META_TABLE
 from ehrqa_cli.vqa.imaging.enrol import TIME, Enrolment, Progress, Registration, prepare
 from ehrqa_cli.vqa.imaging.find import ImageRoot
 from ehrqa_cli.vqa.imaging.shifts import shifts_of
 from ehrqa_cli.vqa.imaging.studies import HOW, Row, find_csv, read_csv, read_headers
 
 _ROOTS = "image_roots"  # in ehrqa_meta: a JSON list, the one added last at its end
-_BUSY_SECONDS = 5.0
 
 
 def register(
@@ -45,9 +43,7 @@ def register(
         opened.close()
     rows, unreadable = _rows(root, metadata)
     shifts = shifts_of(mimic_iv, meta, any(row.uid or row.date for row in rows))
-    connection = _connect(db)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
+    with bulk.changed(db) as connection:
         prepare(connection)
         present = datetime.strptime(now[:19], TIME)
         work = Enrolment(connection, root, present, shifts, new_patients)
@@ -55,13 +51,9 @@ def register(
             work.result.leave(where, "unreadable", why)
         work.add(_studies(rows), progress or (lambda done, of: None))
         if work.result.added or work.result.present:
-            _remember(connection, meta, root.folder)
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        hint = "the file must be writable and in no other use, and the disk not full"
-        raise ImportFailed(f"cannot write {db}: {error}", hint) from error
-    finally:
-        connection.close()  # what is not committed is undone
+            others = [str(other) for other in roots_in(meta) if other != root.folder]
+            roots = [*others, str(root.folder)]
+            bulk.write_meta(connection, {_ROOTS: json.dumps(roots)})
     return work.result
 
 
@@ -76,33 +68,9 @@ def image_roots(db: Path) -> tuple[Path, ...]:
         opened.close()
 
 
-def image_root(db: Path) -> Path | None:
-    """The folder whose images were registered last in ``db``; None when none were."""
-    return next(reversed(image_roots(db)), None)
-
-
 def roots_in(meta: Mapping[str, str]) -> tuple[Path, ...]:
     """`image_roots` of an open database's ``meta``."""
     return tuple(Path(text) for text in json.loads(meta.get(_ROOTS, "[]")))
-
-
-def _remember(connection: sqlite3.Connection, meta: Mapping[str, str], folder: Path) -> None:
-    roots = [*(str(root) for root in roots_in(meta) if root != folder), str(folder)]
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {META_TABLE} (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
-    )
-    connection.execute(
-        f"INSERT OR REPLACE INTO {META_TABLE} (key, value) VALUES (?, ?)",
-        (_ROOTS, json.dumps(roots)),
-    )
-
-
-def _connect(db: Path) -> sqlite3.Connection:
-    uri = db.resolve().as_uri() + "?mode=rw"
-    try:
-        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
-    except sqlite3.Error as error:
-        raise ImportFailed(f"cannot write {db}: {error}", "check its permissions") from error
 
 
 def _rows(root: ImageRoot, metadata: Path | None) -> tuple[list[Row], list[tuple[str, str]]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ehrqa_cli.vqa import lexicon
 from ehrqa_cli.vqa.lexicon import FINDING, PLACE, Mention
 from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, SEX, VIEW, Program
+from ehrqa_cli.words.lists import word_list
 
 _VIEWS = {"ap": "AP", "anteroposterior": "AP", "pa": "PA", "posteroanterior": "PA"}
 _SEXES = {
@@ -15,9 +17,7 @@ _SEXES = {
 _VIEW_NOUNS = frozenset({"view", "views", "projection", "position", "orientation"})
 _SEX_NOUNS = frozenset({"gender", "sex"})
 # Words that only these questions use.
-_OTHER_WORDS = """antero postero anterior posterior used belong belongs frontal acquired made
-    direction technique biological shot obtained got"""
-WORDS = frozenset({*_VIEWS, *_SEXES, *_VIEW_NOUNS, *_SEX_NOUNS, *_OTHER_WORDS.split()})
+WORDS = word_list(lexicon.WORDS, "view and sex").union(_VIEWS, _SEXES, _VIEW_NOUNS, _SEX_NOUNS)
 
 _PART = r"(?P<mediastinum>mediastin\w*|\bmtr\b)|(?P<heart>cardi\w*|\bheart\b|\bctr\b|\bct ratio\b)"
 _MORE = r"wider|broader|greater|larger|bigger|higher|more|above|over|exceed\w*|beyond|>|wide"

@@ -6,43 +6,25 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ehrqa_cli.vqa.lexicon import FINDING, PLACE, Mention
+from ehrqa_cli.vqa.lexicon import FINDING, PLACE, WORDS, Mention
 from ehrqa_cli.vqa.ontology import ABNORMALITY
 from ehrqa_cli.vqa.program import EXISTS, NAME
 from ehrqa_cli.vqa.program import PLACE as WHERE
+from ehrqa_cli.words.lists import word_list
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-NEGATIVE = _words(
-    "not no without except excluding absent absence lack lacks lacking nor negative free"
-)
-TOGETHER = _words(
-    "both common commonly share shares shared sharing same each together also well coexist "
-    "coexists coexisting overlap overlaps overlapping simultaneously concurrently"
-)
-NORMAL = _words("normal clear unremarkable healthy")
-_LOCATIVE = _words(
-    "where location locations site sites region regions area areas place places part parts spot "
-    "spots zone zones structure structures"
-)
-_LISTS = _words(
-    "which what whats where list name give enumerate identify describe report provide state "
-    "specify mention outline whichever select choose pick"
-)
-_ASKS = _words("is are was were be do does did can could has have had will would should any there")
+NEGATIVE = word_list(WORDS, "negative")
+TOGETHER = word_list(WORDS, "together")
+NORMAL = word_list(WORDS, "normal")
+_LOCATIVE = word_list(WORDS, "where")
+_LISTS = word_list(WORDS, "lists")
+_ASKS = word_list(WORDS, "asks yes or no")
+_GENERAL = word_list(WORDS, "general")
+_COUNTS = frozenset({"many", "much"})
+_COMMON = frozenset({"common", "commonly"})
+_KINDS = frozenset({"type", "types", "kind", "kinds"})
 _POLITE = re.compile(
     r"\b(can|could|would|will) (you )?(please )?(list|name|tell|give|find|enumerate|describe)\b"
 )
-
-
-# A question that begins so asks about a finding, a cause or a method, whatever the image shows.
-_GENERAL = _words("how why when will")
-_COUNTS = _words("many much")
-_COMMON = _words("common commonly")
-_KINDS = _words("type types kind kinds")
 
 
 def is_general(tokens: list[str], found: list[Mention]) -> bool:

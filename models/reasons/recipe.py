@@ -24,7 +24,8 @@ import numpy as np
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.engine.reasons import SURE, TELL, ngrams
-from ehrqa_cli.sets.pairs.generate import Generator, generate
+from ehrqa_cli.sets.pairs.fill import Generator
+from ehrqa_cli.sets.pairs.generate import generate
 from ehrqa_cli.sets.pairs.templates import Template
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.text2sql.linking import Linker

@@ -3,7 +3,8 @@
     python tests/benchmarks/chat_tmux.py --out docs/chat [--size 120x36] [--reader FILE.gguf]
 
 Everything asked about is made up: the demo EHR, the notes of models/corpus/notes, and X-rays
-drawn by chat_film.py. It asks a table, an image and a note question and a follow-up, asks what is
+drawn by chat_film.py. It asks a table, an image and a note question and a follow-up, types
+commands, asks what is
 offered in place of one that has no answer, edits a query, ends it and a question, exports, and
 searches in the history. How long each end took is printed: from the key until the line is free, and
 until what ran below has ended. It stops with an error where something expected does not appear.
@@ -78,8 +79,8 @@ def session(t: Terminal, database: Path, out: Path) -> None:
     t.keep(out, "06-offer-taken")
 
     t.type("does study 70000001 show cardiomegaly?", "Enter")
-    t.wait("enlarged cardiac silhouette")
-    t.press("F6")
+    t.wait("\n ready")
+    t.type("/image 70000001", "Enter")
     t.wait("Not for clinical use")
     t.keep(out, "07-image-question", drawn=True)
 
@@ -100,13 +101,10 @@ def session(t: Terminal, database: Path, out: Path) -> None:
 
     ended(t, out)
 
-    t.press("C-s")
-    t.wait("Export this conversation")
-    t.press("C-u")
     exported = database.with_name("exported.md")
     exported.unlink(missing_ok=True)
-    t.type(exported.name, "Enter")
-    t.wait("Exported to")
+    t.type(f"/export {exported.name}", "Enter")
+    t.wait("written to")
     assert "creatinine" in exported.read_text(encoding="utf-8")
     t.keep(out, "12-exported")
     t.press("C-r")

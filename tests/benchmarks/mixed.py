@@ -22,14 +22,12 @@ import mixed_made_up
 
 from ehrqa_cli.contracts.types import Scope, Status
 from ehrqa_cli.ehr.demo.make import build_demo
-from ehrqa_cli.engine.ask import ask
-from ehrqa_cli.engine.mixed import MixedAnswer, answer_mixed, note_facts, open_rows, split
+from ehrqa_cli.engine.mixed import MixedAnswer, answer_mixed, open_rows, split
 from ehrqa_cli.engine.opening import open_session
-from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.session import Session
-from ehrqa_cli.notes.desk import NoteDesk
+from ehrqa_cli.engine.ways import by_form
 from ehrqa_cli.notes.importing.importer import import_notes
-from ehrqa_cli.text2sql.local import LocalModel
+from ehrqa_cli.notes.store import NoteStore
 
 
 def prepare(folder: Path, patients: int, wanted: str) -> tuple[Path, list[mixed_made_up.Case]]:
@@ -44,17 +42,17 @@ def prepare(folder: Path, patients: int, wanted: str) -> tuple[Path, list[mixed_
     return db, cases
 
 
-def answer(question: str, session: Session, desk: NoteDesk) -> MixedAnswer | None:
+def answer(question: str, session: Session, notes: NoteStore) -> MixedAnswer | None:
     """As the engine answers it; None where it is not taken for a mixed question."""
-    mixed = split(question, session.linker.link(question))
+    linked = session.linker.link(question)
+    mixed = split(question, linked)
     if mixed is None:
         return None
     return answer_mixed(
         mixed,
-        lambda asked: ask(asked, session),
-        desk.answer,
-        rows=open_rows(session.database),
-        notes=note_facts(desk),
+        lambda form: by_form(form, linked, session),
+        open_rows(session.database),
+        notes,
     )
 
 
@@ -89,14 +87,13 @@ def main() -> None:
     unseen, seconds = 0, []
     with tempfile.TemporaryDirectory() as name:
         db, cases = prepare(Path(name), flags.patients, flags.set)
-        model = LocalModel(shipped_model(), threads=1)
         with (
-            open_session(db, model=model, log=False, scope=Scope.TABLE) as session,
-            NoteDesk.open(db) as desk,
+            open_session(db, log=False, scope=Scope.TABLE) as session,
+            NoteStore.open(db) as notes,
         ):
             for case in cases:
                 started = time.perf_counter()
-                found = answer(case.question, session, desk)
+                found = answer(case.question, session, notes)
                 seconds.append(time.perf_counter() - started)
                 unseen += found is None
                 result = outcome(found, case.gold)

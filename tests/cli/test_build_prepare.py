@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.cli import main
-from ehrqa_cli.sets.pairs.paraphrase import question_templates, vqa_asked
+from ehrqa_cli.sets.own.paraphrases import question_templates, vqa_asked
 
 from .build_hospital import make_demo, make_labels
 from .test_build import digest

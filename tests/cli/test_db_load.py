@@ -39,6 +39,7 @@ class There:
 class Writer(SqliteDatabase):
     """Takes what it is given, and reads all of it."""
 
+    in_files: ClassVar[bool] = False
     seen: ClassVar[dict[str, tuple[LoadTable, list[tuple[object, ...]]]]] = {}
     asked: ClassVar[list[tuple[str, bool]]] = []
     fails: ClassVar[bool] = False
@@ -65,7 +66,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> type[Writer]:
     monkeypatch.setattr(Writer, "seen", {})
     monkeypatch.setattr(Writer, "asked", [])
     monkeypatch.setattr(Writer, "there", There("wards"), raising=False)
-    monkeypatch.setattr(registry, "names", lambda group: ["postgres", "sqlite"])
+    monkeypatch.setattr(registry, "database_of", {"postgresql": "postgres"}.get)
     monkeypatch.setattr(registry, "load", lambda group, name, contract: Writer)
     return Writer
 

@@ -15,7 +15,7 @@ from PIL import Image
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
 
-from ehrqa_cli.vqa.register import image_root, image_roots
+from ehrqa_cli.vqa.register import image_roots
 
 HEADER = (
     "dicom_id,subject_id,study_id,PerformedProcedureStepDescription,ViewPosition,Rows,Columns,"
@@ -81,7 +81,7 @@ def test_mimic_cxr(cli, ehr, tmp_path, ending) -> None:
     assert "2 studies added, 0 there already" in ran.out
     assert "1 without a frontal image" in ran.out
     assert "1 further images" in ran.err and "1 studies are later than" in ran.err
-    assert image_root(ehr) == folder.resolve()
+    assert image_roots(ehr)[-1] == folder.resolve()
 
 
 def test_adding_again_adds_what_is_new(cli, ehr, tmp_path) -> None:
@@ -206,7 +206,7 @@ def test_new_patients(cli, ehr, tmp_path) -> None:
     folder = plain(tmp_path / "x", text, *(f"{name}.png" for name in "abcde"))
     ran = cli("images", "add", folder, "--db", ehr)
     assert ran.code == 1 and "5 of patients that are not in the EHR" in ran.out
-    assert "--new-patients" in ran.err and image_root(ehr) is None
+    assert "--new-patients" in ran.err and image_roots(ehr) == ()
     ran = cli("images", "add", folder, "--db", ehr, "--new-patients")
     assert ran.code == 0 and "2 new patients" in ran.err
     with sqlite3.connect(ehr) as connection:
@@ -308,9 +308,9 @@ def test_an_error_on_the_way_adds_nothing(cli, ehr, tmp_path, monkeypatch) -> No
 
 
 def test_a_database_that_another_program_writes(cli, ehr, tmp_path, monkeypatch) -> None:
-    from ehrqa_cli.vqa import register
+    from ehrqa_cli.ehr.backend import bulk
 
-    monkeypatch.setattr(register, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(bulk, "_BUSY_SECONDS", 0.05)
     folder = plain(tmp_path / "x", "image,patient_id\na,101\n", "a.png")
     connection = sqlite3.connect(ehr, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
@@ -331,12 +331,12 @@ def test_a_database_that_may_not_be_written(cli, ehr, tmp_path) -> None:
 
 
 def test_the_folder_is_remembered_out_of_reach_of_questions(cli, ehr, tmp_path) -> None:
-    assert image_root(ehr) is None
+    assert image_roots(ehr) == ()
     for name in ("one", "two", "one"):
         folder = plain(tmp_path / name, f"image,patient_id\n{name},101\n", f"{name}.png")
         assert cli("images", "add", folder, "--db", ehr).code == 0
     assert image_roots(ehr) == (tmp_path / "two", tmp_path / "one")
-    assert image_root(ehr) == tmp_path / "one"
+    assert image_roots(ehr)[-1] == tmp_path / "one"
     ran = cli("sql", "SELECT * FROM ehrqa_meta", "--db", ehr)
     assert ran.code == 1 and "not allowed" in ran.err
     assert cli("sql", "SELECT count(*) FROM tb_cxr", "--db", ehr).out.split() == ["count(*)", "2"]

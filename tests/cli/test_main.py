@@ -11,6 +11,7 @@ import pytest
 from ehrqa_cli.cli import main
 from ehrqa_cli.cli.commands import COMMANDS, root_help
 from ehrqa_cli.contracts.errors import PluginError
+from ehrqa_cli.ehr.demo.make import build_demo
 
 from .commands_page import PAGE, all_commands, page
 
@@ -33,6 +34,20 @@ def test_the_help_page_and_version_import_nothing_heavy(flag):
     done = python(code, *([flag] if flag else []))
     assert done.stderr.strip() == "0 []"
     assert done.stdout.startswith("ehrqa 0." if flag == "--version" else "Usage: ehrqa")
+
+
+def test_only_the_first_question_imports_sqlite_utils(tmp_path):
+    """It makes the answer log; a row more is no reason to."""
+    db = tmp_path / "demo.sqlite"
+    build_demo(db, patients=3)
+    code = (
+        "import sys; from ehrqa_cli.__main__ import main; code = main();"
+        "print(code, 'sqlite_utils' in sys.modules)"
+    )
+    log = {"EHRQA_LOG_FILE": str(tmp_path / "log.db"), "EHRQA_LOG": "on"}
+    for first in (True, False):
+        done = python(code, "ask", "how many patients are there?", "--db", str(db), **log)
+        assert done.stdout.splitlines()[-1] == f"0 {first}", done.stderr
 
 
 def test_the_headless_core_imports_no_heavy_library():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.backend.connection import GuardedConnection
 
 COUNT = "SELECT gender, count(*) AS n FROM patients GROUP BY gender ORDER BY gender"
 BOMB = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT max(x) FROM c"
@@ -79,17 +79,17 @@ def test_neuralsql_binds_the_bounds_of_vital_signs(cli, ehr):
 
 
 def test_ctrl_c_while_a_query_runs_is_exit_code_130(cli, ehr, monkeypatch):
-    tick = SqliteDatabase._tick
+    tick = GuardedConnection._tick
 
     pressed: list[bool] = []
 
-    def press(self: SqliteDatabase) -> int:
+    def press(self: GuardedConnection) -> int:
         if not pressed:  # the query is run by another thread: it may tick again meanwhile
             pressed.append(True)
             signal.raise_signal(signal.SIGINT)
         return tick(self)
 
-    monkeypatch.setattr(SqliteDatabase, "_tick", press)
+    monkeypatch.setattr(GuardedConnection, "_tick", press)
     before = signal.getsignal(signal.SIGINT)
     ran = cli("sql", BOMB, "--db", ehr)
     assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")

@@ -11,7 +11,7 @@ from ehrqa_cli.contract_suite.database import Opened, opened, same_rows
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
-from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.templates import load_library
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.types import Answer, Question, Result, Scope, Status
 from ehrqa_cli.engine.chat import (
+    About,
     Admission,
     Completion,
+    Evidence,
     Finding,
     ImageView,
     LabSeries,
@@ -17,8 +19,6 @@ from ehrqa_cli.engine.chat import (
     PatientSummary,
     Turn,
 )
-from ehrqa_cli.tui.about import About
-from ehrqa_cli.tui.messages import Evidence
 from ehrqa_cli.tui.picture import Grey
 
 ABOUT = About(
@@ -162,22 +162,19 @@ def _thorax(size: int = 64) -> Grey:
 
 IMAGES = Evidence(
     images=(
-        (
-            ImageView(
-                50018554,
-                Path("50018554.png"),
-                (
-                    Finding("pleural effusion", "left lung", 0.93, True),
-                    Finding("pneumothorax", None, 0.02, False),
-                ),
-                view="AP",
-                sex="F",
+        ImageView(
+            50018554,
+            Path("50018554.png"),
+            (
+                Finding("pleural effusion", "left lung", 0.93, True),
+                Finding("pneumothorax", None, 0.02, False),
             ),
-            _thorax(),
+            view="AP",
+            sex="F",
+            picture=_thorax(),
         ),
     )
 )
-
 PATIENT = PatientSummary(
     7,
     sex="f",
@@ -204,7 +201,7 @@ PATIENT = PatientSummary(
 )
 
 
-def complete(line: str, cursor: int) -> tuple[Completion, ...]:
+def complete(line: str, cursor: int | None) -> tuple[Completion, ...]:
     """Completes words that begin with so."""
     start = line[:cursor].rfind(" ") + 1
     word = line[start:cursor]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.types import Result
-from ehrqa_cli.engine.chat import NoteLine, NoteView
-from ehrqa_cli.tui import messages as say
+from ehrqa_cli.engine.chat import Evidence, NoteLine, NoteView
+from ehrqa_cli.engine.chat import events as said
 from ehrqa_cli.tui.question_line import MOST
 
 from . import samples
@@ -79,14 +80,16 @@ def test_clinical_text_is_never_markup_and_cannot_move_the_cursor() -> None:
     )
     turn = replace(samples.TABLE, answer=answer, asked=EVIL, carried=(EVIL,))
     note = NoteView(EVIL, 7, None, EVIL, (NoteLine(EVIL, ((0, 8),)),))
-    evidence = say.Evidence(
-        rows=((EVIL, Result((EVIL,), ((EVIL,),))),), notes=(note,), problems=(EVIL,)
+    evidence = Evidence(
+        rows=((EVIL, Result((EVIL,), ((EVIL,),))),),
+        notes=(note,),
+        problems=(DatabaseError(EVIL, ""),),
     )
 
     async def script(chat: Chat) -> None:
         await chat.answer(turn, evidence)
-        await chat.post(say.PatientRead(7, replace(samples.PATIENT, sex=EVIL), "2100"))
-        await chat.post(say.Said(EVIL, bad=True))
+        await chat.report(0, said.PatientRead(7, replace(samples.PATIENT, sex=EVIL), "2100"))
+        await chat.report(0, said.Said(EVIL, bad=True))
         for key in ("f3", "f4", "f5", "f7"):
             await chat.pilot.press(key)
             await chat.pilot.pause(0.05)
@@ -117,10 +120,10 @@ def test_a_terminal_that_is_too_small_says_so_and_loses_nothing() -> None:
 def test_more_questions_than_may_wait_stay_in_the_line() -> None:
     async def script(chat: Chat) -> None:
         for number in range(20):
-            chat.app.ask(f"{number}?")
+            await chat.ask(f"{number}?")
         chat.app.line.put("one more?")
         await chat.pilot.press("enter")
-        assert chat.app.line.value == "one more?" and len(chat.work.named("ask")) == 20
+        assert chat.app.line.value == "one more?" and len(chat.controller.named("ask")) == 20
         assert "stays in the line" in chat.text
 
     chat(script)
@@ -136,7 +139,7 @@ def test_a_huge_note_and_a_thousand_rows_are_shown() -> None:
     )
 
     async def script(chat: Chat) -> None:
-        await chat.answer(samples.NOTE, say.Evidence(notes=(note,)))
+        await chat.answer(samples.NOTE, Evidence(notes=(note,)))
         await chat.pilot.pause(0.1)
         assert "▌here it is" in chat.text
         await chat.answer(replace(samples.TABLE, answer=wide))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from ehrqa_cli.engine.chat import ChatInfo, Found
-from ehrqa_cli.tui import messages as say
+from ehrqa_cli.engine.chat import events as said
 
 from . import samples
 from .harness import SIZES, Chat, chat, same_screen
@@ -25,8 +25,8 @@ async def _transcript(chat: Chat) -> None:
 
 async def _running(chat: Chat) -> None:
     ticket = await chat.ask("last sodium of patient 7?")
-    await chat.post(say.Happened(ticket, "link", None), say.Happened(ticket, "write", None))
-    await chat.post(*(say.Happened(ticket, "token", t) for t in ("value", "last", "lab")))
+    await chat.report(ticket, said.Doing("finding names"), said.Doing("writing the logical form"))
+    await chat.report(ticket, *(said.Wrote(f"{t} ") for t in ("value", "last", "lab")))
     await chat.ask("and before that?")
     await chat.pilot.pause(0.1)
 
@@ -52,7 +52,7 @@ async def _image(chat: Chat) -> None:
 
 
 async def _patient(chat: Chat) -> None:
-    await chat.post(say.PatientRead(7, samples.PATIENT, "2100-12-31 23:59:00"))
+    await chat.report(0, said.PatientRead(7, samples.PATIENT, "2100-12-31 23:59:00"))
     await chat.pilot.press("f7")
 
 
@@ -67,14 +67,14 @@ async def _help(chat: Chat) -> None:
 async def _history(chat: Chat) -> None:
     await chat.pilot.press("ctrl+r")
     info = ChatInfo(1, "2026-01-01 10:00:00", "last sodium?", 3, "demo.sqlite", 7, None)
-    await chat.post(say.Listed("", (info,)))
+    await chat.report(chat.controller.last("search"), said.Listed("", (info,)))
 
 
 async def _search(chat: Chat) -> None:
     await chat.pilot.press("ctrl+r")
     await chat.type("sodium")
     found = Found(1, 2, "last sodium?", "Value of last lab test sodium: 141.5.", "2026-01-01 10:00")
-    await chat.post(say.Listed("sodium", (found,)))
+    await chat.report(chat.controller.last("search"), said.Listed("sodium", (found,)))
 
 
 async def _export(chat: Chat) -> None:

@@ -16,7 +16,7 @@ from ehrqa_cli.cli.build.review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 
 if TYPE_CHECKING:
-    from ehrqa_cli.sets.pairs.paraphrase import Wordings
+    from ehrqa_cli.sets.own.paraphrases import Wordings
 
 _DEFAULT, _DEFAULT_VQA = 5_000, 4_800
 _splits = click.option(
@@ -163,7 +163,7 @@ def vqa(**flags: Any) -> int:
 
 
 def _wordings(flags: dict[str, Any], advance: diagnostics.Advance) -> Wordings | None:
-    from ehrqa_cli.sets.pairs.paraphrase import wordings
+    from ehrqa_cli.sets.own.paraphrases import wordings
 
     if flags["paraphrase"] is None:
         return None

@@ -6,40 +6,26 @@ without moving the cursor.
 
 from __future__ import annotations
 
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TypeVar
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.chat import controller_of
 from ehrqa_cli.cli.chat import show as chat_show
 from ehrqa_cli.cli.chat.line import Lines
-from ehrqa_cli.cli.chat.slash import COMMANDS, Commands
-from ehrqa_cli.cli.chat.worker import Job, Worker
-from ehrqa_cli.cli.options import AnswerOptions, open_database, target_of
+from ehrqa_cli.cli.options import AnswerOptions, target_of
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
-from ehrqa_cli.engine.chat import ChatHistory, Completer, Conversation, Turn, history_of
-from ehrqa_cli.notes.store import notes_path
-
-Made = TypeVar("Made")
+from ehrqa_cli.engine.chat import commands, events
 
 SLOW = 0.6  # seconds after which what is being done is told, where somebody watches
-END = 0.2  # seconds that a cancelled question has to end before the prompt comes back
-_PAST = 5  # conversations whose questions the up key reaches
-_STEPS = {
-    "link": "finding names and dates",
-    "find_notes": "finding lines in the notes",
-    "read_notes": "reading the notes",
-    "write": "writing the query",
-    "execute": "running the query",
-    "ground": "finding the evidence",
-    "compare_answers": "asking the larger model",
-    "console": "looking for questions that can be answered",
-}
+END = 0.4  # seconds that a cancelled question has to end before the prompt comes back
+_LOOK = 0.02  # seconds between two looks at the clock
 
 
 def plain_chat(options: AnswerOptions) -> int:
@@ -47,138 +33,117 @@ def plain_chat(options: AnswerOptions) -> int:
 
     Raises EhrqaError when it cannot begin.
     """
-    if options.db.exists() or not notes_path(options.db).is_file():
-        open_database(options.db).close()  # a wrong file is said before anything else
-    session = options.session()
-    history = history_of(options.log)
-    conversation = Conversation(session, patient_id=options.patient, history=history)
-    chat = PlainChat(conversation, history)
+    chat = PlainChat(options)
     try:
         return chat.run()
     finally:
-        chat.close()
+        chat.controller.close()
 
 
 class PlainChat:
-    """The loop: a line, its answer, the next line."""
+    """The loop: a line, what comes of it, the next line."""
 
-    def __init__(self, conversation: Conversation, history: ChatHistory | None) -> None:
-        self.conversation = conversation
-        self.history = history
-        self.worker = Worker()
+    def __init__(self, options: AnswerOptions) -> None:
+        self.options = options
+        self._heard: queue.SimpleQueue[tuple[int, events.Event]] = queue.SimpleQueue()
+        self._opened: events.Opened | None = None
+        self.controller = controller_of(options, self._hear)
         self.lines = Lines(self._complete)
-        self.commands = Commands(self)
-        self._completer: Completer | None = None
-        self._job: Job[Any] | None = None  # what Ctrl-C ends
+        self._awaited = 0  # what Ctrl-C ends
+        self._cancelled = 0.0  # when it was pressed
+        self._ending = 0  # what was cancelled and has not ended yet
+        self._left = False
         self._step = ""
-        self._cancelled = False
-        self._gone = False
 
     def run(self) -> int:
         """Read and answer until the lines end or /quit; always 0."""
         with self._interrupts():
+            try:
+                self._await(self.controller.open())
+            except Cancelled:
+                raise KeyboardInterrupt from None
             if self.lines.typed:
                 self._welcome()
-            while True:
+            while not self._left:
                 try:
                     line = self.lines.read()
-                    if line is None or not self._take(line):
-                        return 0
+                    if line is None:
+                        break
+                    if line:
+                        self._await(commands.take(self.controller, line))
                 except KeyboardInterrupt:
                     output.line()  # nothing was running: a new prompt
+                except Cancelled as error:
+                    diagnostics.note(error.message)
                 except EhrqaError as error:
                     diagnostics.error(error.message, error.hint)
+        return 0
 
-    def close(self) -> None:
-        """Close the session, if what runs ends soon."""
-        self.conversation.cancel()
-        session = self.conversation.session
-        self.worker.put(session.close)
-        self.worker.close(2.0)
+    def _hear(self, ticket: int, event: events.Event) -> None:
+        """What the controller reports, in its thread: a completion must not wait for a line."""
+        if isinstance(event, events.Opened):
+            self._opened = event
+        elif isinstance(event, events.Done) and ticket == self._ending:
+            self._ending = 0
+        self._heard.put((ticket, event))
 
-    def do(self, work: Callable[[], Made]) -> Made:
-        """Do ``work`` in the worker; Ctrl-C ends it. Raises Cancelled, and what it raises."""
-        before, self._cancelled, self._step = self._job, False, ""
-        if before is not None and not before.wait(0):
+    def _await(self, ticket: int) -> None:
+        """Show what comes of a wish until it has ended. Raises what it ended with."""
+        if self._ending:
             diagnostics.note("the last one is still ending")
-        job = self.worker.put(lambda: self._begun(work))
-        self._job = job
-        started, told = time.monotonic(), [""]
-
-        def look() -> None:
-            if self._cancelled:
-                return
-            if time.monotonic() - started > SLOW and self._step != told[0]:
-                told[0] = self._step
-                self._narrate(f"{self._step} ...")
-
-        while not job.wait(END, look):
-            if self._cancelled and not job.wait(END):
-                raise Cancelled("cancelled; it ends behind the prompt", "")
-        self._job = None
-        return job.result()
-
-    def ask(self, text: str) -> None:
-        """Ask one question and show its answer."""
-        self._look_for_database()
-        turn = self.do(lambda: self.conversation.ask(text, self._on_event))
-        self.show(turn)
-
-    def run_neuralsql(self, text: str) -> None:
-        """Run a query of the user's own and show its rows."""
-        self._look_for_database()
-        self.show(self.do(lambda: self.conversation.run_neuralsql(text, self._on_event)))
-
-    def show(self, turn: Turn) -> None:
-        """Write a turn's answer."""
-        self.write(chat_show.turn_lines(turn))
-
-    def write(self, lines: Iterator[str]) -> None:
-        """Write lines of an answer."""
-        for line in lines:
-            output.line(line)
-
-    def _take(self, line: str) -> bool:
-        """One line of the user's; False when the conversation ends."""
-        if not line:
-            return True
+        self._cancelled, self._step, told = 0.0, "", ""
+        self._awaited, started = ticket, time.monotonic()
         try:
-            if line.startswith("/"):
-                return self.commands.run(line)
-            self.ask(line)
-        except Cancelled as error:
-            diagnostics.note(error.message or "cancelled")
-        return True
+            while not isinstance(event := self._next(ticket), events.Done):
+                now = time.monotonic()
+                if event is not None:
+                    self.show(event)
+                elif self._cancelled and now - self._cancelled > END:
+                    self._ending = ticket
+                    raise Cancelled("cancelled; it ends behind the prompt", "")
+                elif not self._cancelled and now - started > SLOW and self._step != told:
+                    told = self._step
+                    if sys.stderr.isatty():
+                        diagnostics.note(f"{told} ...")
+        finally:
+            self._awaited = 0
+        if event.error is not None:
+            raise event.error
 
-    def _begun(self, work: Callable[[], Made]) -> Made:
-        # The one before may have been ended when it had ended by itself; this one may have been
-        # before it began.
-        self.conversation.session.resume()
-        if self._cancelled:
-            raise Cancelled("cancelled", "")
-        return work()
+    def _next(self, ticket: int) -> events.Event | None:
+        """What was reported next, if it is of this wish or tells what is made ready."""
+        try:
+            heard, event = self._heard.get(timeout=_LOOK)
+        except queue.Empty:
+            return None
+        # Of the others one was cancelled, and of what cannot be made ready a question tells.
+        wanted = heard in (0, ticket) or isinstance(event, events.Doing)
+        return event if wanted else None
 
-    def _on_event(self, name: str, what: Any) -> None:
-        if name == "warning":
-            diagnostics.warn(str(what))
-        elif name in _STEPS:
-            self._step = _STEPS[name]
-
-    def _narrate(self, text: str) -> None:
-        if sys.stderr.isatty():
-            diagnostics.note(text)
-
-    def _look_for_database(self) -> None:
-        """A file that was deleted or moved can still be read where it is open: say so once."""
-        db = self.conversation.session.db
-        gone = db is not None and not db.exists() and not self.conversation.session.only_notes
-        if gone and not self._gone:
-            diagnostics.warn(f"{db} is gone: answers come from the file as it was opened")
-        self._gone = gone
+    def show(self, event: events.Event) -> None:
+        """Write what an event says, if it says anything here."""
+        match event:
+            case events.Doing(what):
+                self._step = what
+            case events.Past(questions):
+                self.lines.remember(questions)
+            case events.Said(text, bad=True):
+                diagnostics.warn(text)
+            case events.Left():
+                self._left = True
+            case events.Resumed(turns=()):
+                diagnostics.note("a new conversation")
+            case events.EvidenceRead(evidence=found):
+                for problem in found.problems:
+                    diagnostics.error(problem.message, problem.hint)
+            case events.PatientRead(problem=EhrqaError() as problem):
+                diagnostics.error(problem.message, problem.hint)
+        for line in chat_show.event_lines(event):
+            output.line(line)
 
     @contextmanager
     def _interrupts(self) -> Iterator[None]:
-        """Ctrl-C ends the question that runs, and nothing else."""
+        """Ctrl-C ends the wish that runs, and nothing else."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread gets signals
             return
@@ -189,37 +154,19 @@ class PlainChat:
             signal.signal(signal.SIGINT, before)
 
     def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        job = self._job
-        if job is None or job.wait(0):
+        if not self._awaited:
             raise KeyboardInterrupt
-        self._cancelled = True
-        self.conversation.cancel()
+        self._cancelled = self._cancelled or time.monotonic()
+        self.controller.cancel(self._awaited)
 
     def _welcome(self) -> None:
-        db = self.conversation.session.db
-        named = target_of(db) if db else "no database"
-        diagnostics.note(f"{named}: ask a question, or /help; Ctrl-D leaves")
-        if self.conversation.patient_id is not None:
-            diagnostics.note(f"the patient is {self.conversation.patient_id}")
-        self.worker.put(self._warm)
-        if self.history is not None:
-            self.lines.remember(self._past(self.history))
-
-    def _warm(self) -> None:
-        self._step = "loading the models"
-        session = self.conversation.session
-        with suppress(EhrqaError):  # the first question says what is wrong
-            self._completer = Completer.of(session)
-            session.warm()
-
-    def _past(self, history: ChatHistory) -> Iterator[str]:
-        with suppress(EhrqaError):  # said when the first turn is to be kept
-            for chat in reversed(history.chats(_PAST)):
-                yield from (turn.typed for turn in history.turns(chat.chat_id))
+        diagnostics.note(f"{target_of(self.options.db)}: ask a question, or /help; Ctrl-D leaves")
+        if self.options.patient is not None:
+            diagnostics.note(f"the patient is {self.options.patient}")
+        self.controller.warm()
 
     def _complete(self, line: str) -> list[str]:
         if line.startswith("/") and " " not in line:
-            return [f"{name} " for name in COMMANDS if name.startswith(line)]
-        if self._completer is None:
-            return []
-        return [found.apply(line) for found in self._completer.complete(line)]
+            return [f"{found.apply(line)} " for found in commands.completions(line)]
+        found = self._opened.complete(line, None) if self._opened is not None else ()
+        return [one.apply(line) for one in found]

@@ -9,15 +9,72 @@ from ehrqa_cli.cli.render import answer_lines, evidence_text
 from ehrqa_cli.contracts.types import Answer, Result, Status
 from ehrqa_cli.engine.chat import (
     ChatInfo,
+    Evidence,
     Found,
     ImageView,
     NoteView,
     PatientSummary,
     Turn,
+    commands,
+    events,
 )
 
 _FINDINGS = 20
 _AROUND = 3  # lines of a note shown around a cited one
+
+
+def event_lines(event: events.Event) -> Iterator[str]:
+    """What an event of a chat says on stdout: none for those that are narration."""
+    match event:
+        case events.Answered(turn):
+            yield from turn_lines(turn)
+        case events.EvidenceRead(turn, evidence, part):
+            yield from _looked_at(turn, evidence, part)
+        case events.PatientRead(None, chosen=True):
+            yield "questions are about nobody in particular"
+        case events.PatientRead(None):
+            yield "no patient: say whom with /patient ID"
+        case events.PatientRead(_, PatientSummary() as patient, as_of):
+            yield from patient_lines(patient, as_of)
+        case events.Now(as_of):
+            yield f"now is taken to be {as_of}"
+        case events.Listed(words, found):
+            nothing = "nothing was found" if words else "no conversation was kept yet"
+            yield from listed_lines(found) if found else [nothing]
+        case events.Resumed(turns):
+            for turn in turns:
+                yield f"{turn.number}. {turn.typed}"
+                yield from turn_lines(turn)
+        case events.Said(text, bad=False):
+            yield text
+        case events.HelpWanted():
+            yield from (f"{typed:<22}{told}" for typed, told in commands.explained())
+            yield "Anything else is a question. A follow-up is completed: what about potassium?"
+
+
+def _looked_at(turn: Turn | None, evidence: Evidence, part: str) -> Iterator[str]:
+    """One part of what an answer rests on; of notes the whole where they were wanted."""
+    nothing = ""
+    match part:
+        case "rows" if turn is not None:
+            yield from table_lines(evidence.rows)
+            for note in evidence.notes:
+                yield from note_lines(note)
+            yield from finding_lines(turn.answer)
+            nothing = "" if turn.answer.evidence else "nothing is cited for it"
+        case "query" if turn is not None:
+            yield from query_lines(turn.answer)
+        case "note":
+            for note in evidence.notes:
+                yield from note_lines(note, whole=True)
+            nothing = "" if evidence.notes else "no note is cited for it"
+        case "image":
+            for image in evidence.images:
+                yield from image_lines(image)
+            if not evidence.images:
+                nothing = "no image is cited for it: name a study with /image STUDY"
+    if nothing and not evidence.problems:
+        yield nothing
 
 
 def turn_lines(turn: Turn) -> Iterator[str]:
@@ -128,16 +185,13 @@ def patient_lines(patient: PatientSummary, as_of: str) -> Iterator[str]:
         yield f"  lab: {lab.name} {lab.last:g} {lab.unit} at {lab.at}{before}"
 
 
-def history_lines(chats: Sequence[ChatInfo]) -> Iterator[str]:
-    """The conversations that were kept."""
-    for chat in chats:
-        whom = f", patient {chat.patient_id}" if chat.patient_id is not None else ""
-        turns = f"{chat.turns} question{'s' if chat.turns != 1 else ''}"
-        yield f"/resume {chat.chat_id}  {chat.started_at}, {turns}{whom}: {chat.title}"
-
-
-def found_lines(found: Sequence[Found]) -> Iterator[str]:
-    """The turns that a search found."""
+def listed_lines(found: Sequence[ChatInfo | Found]) -> Iterator[str]:
+    """Conversations that were kept, or the turns of them that a search found."""
     for one in found:
-        yield f"/resume {one.chat_id}  {one.at}: {one.question}"
-        yield f"    {one.text}"
+        if isinstance(one, Found):
+            yield f"/resume {one.chat_id}  {one.at}: {one.question}"
+            yield f"    {one.text}"
+            continue
+        whom = f", patient {one.patient_id}" if one.patient_id is not None else ""
+        turns = f"{one.turns} question{'s' if one.turns != 1 else ''}"
+        yield f"/resume {one.chat_id}  {one.started_at}, {turns}{whom}: {one.title}"

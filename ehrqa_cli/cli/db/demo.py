@@ -50,7 +50,7 @@ def demo(
     """Build the demo EHR: synthetic patients, admissions, events and costs.
 
     A folder of Parquet is written in parts; an interrupted run goes on with the same command.
-    Its patients are drawn from the same distributions as the SQLite file's, but are others.
+    Its first 2,000 patients are those of the SQLite file; the others are like them.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def demo(
 
 
 def _folder(out: Path, seed: int, patients: int, images: bool, share: float) -> None:
-    from ehrqa_cli.ehr.demo.bulk import Size, build_folder
+    from ehrqa_cli.ehr.demo.folder import Size, build_folder
     from ehrqa_cli.vqa.tables.demo_films import dictionaries, films
 
     with diagnostics.progress() as advance:

@@ -1,8 +1,9 @@
 """What ``--db`` names, opened by the backend that can read it.
 
-A scheme names the backend (``duckdb:FILE``, ``postgresql://HOST/NAME``); a file is known by its
-first bytes and a folder by what is in it. Backends are plugins of the group ``ehrqa.database``,
-ours as well as third parties'; one that is not installed is named together with its package.
+Backends are plugins of the group ``ehrqa.database``, ours as well as third parties'. A scheme names
+one (``NAME:FILE``, ``NAME://HOST/...``, or what it is registered for in ``ehrqa.scheme``). A file
+that is SQLite's is told by its first bytes; any other file, and a folder, is the first plugin's, by
+name, that knows it.
 """
 
 from __future__ import annotations
@@ -11,24 +12,14 @@ import re
 from pathlib import Path
 
 from ehrqa_cli import registry
-from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
+from ehrqa_cli.contracts.errors import DatabaseError, PluginError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr.backend import servers
-from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.backend.sqlite import MAGIC, SqliteDatabase
 from ehrqa_cli.ehr.mapping import choice as mapping_choice
 
 SQLITE = "sqlite"
-DUCKDB = "duckdb"
-TABLE_FILES = (".parquet", ".csv", ".csv.gz")
-# The backends that we write, and their packages; others are found by what they are registered as.
-PACKAGES = {
-    DUCKDB: "ehrqa-duckdb",
-    "postgres": "ehrqa-postgres",
-    "spark": "ehrqa-spark",
-}
-_SCHEMES = {"postgresql": "postgres"}
 _SCHEME = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.S)
-_FILES = (SQLITE, DUCKDB)
 
 
 def open_database(target: str | Path) -> Database:
@@ -61,39 +52,52 @@ def plugin_of(target: str | Path) -> tuple[type[Database], str]:
     Raises PluginError for one that is not installed, UsageError for a password in an address.
     """
     name, rest = backend_of(target)
-    if name not in _FILES:
+    plugin = _plugin(name)
+    if not plugin.in_files:
         servers.check(str(target))
-    if name not in registry.names(registry.DATABASE) and name in PACKAGES:
-        raise PluginError(
-            f"{target} needs the {name} backend, which is not installed",
-            f"install {PACKAGES[name]} with pip (in a checkout: plugins/{PACKAGES[name]})",
-        )
-    return registry.load(registry.DATABASE, name, Database), rest  # type: ignore[type-abstract]
-
-
-def now_in(database: Database) -> str:
-    """What ``current_time`` means in a database when nobody says. Raises UsageError when its data
-    do not tell."""
-    told = database.default_as_of()
-    if told is None:
-        raise UsageError("this database does not say when it ends", "name a time with --as-of")
-    return told
+    return plugin, rest
 
 
 def backend_of(target: str | Path) -> tuple[str, str]:
-    """The backend's name, and what it is to open. Raises DatabaseError for a file unreadable."""
+    """The backend's name, and what it is to open.
+
+    Raises DatabaseError for a file unreadable, PluginError for a backend that is not installed,
+    UsageError for an address of such a one with a password in it.
+    """
     text = str(address_of(target))
     found = _SCHEME.fullmatch(text)
-    if found is not None and not Path(text).exists():
-        name = _SCHEMES.get(found[1], found[1])
-        if name in _FILES:
-            return name, found[2]
-        if name in PACKAGES or name in registry.names(registry.DATABASE):
-            return name, text
-    path = Path(text)
-    if path.is_dir() and has_tables(path):
-        return DUCKDB, text
-    return (DUCKDB if _is_duckdb(path) else SQLITE), text
+    if found is None or Path(text).exists():
+        return _knowing(Path(text)), text
+    name = registry.database_of(found[1])
+    if name is None:
+        servers.check(text)
+        raise PluginError(
+            f"{text} needs the {found[1]} backend, which is not installed",
+            "install its plugin with pip (in a checkout, plugins/ has ours: ehrqa-...)",
+        )
+    return name, found[2] if _plugin(name).in_files else text
+
+
+def _plugin(name: str) -> type[Database]:
+    return registry.load(registry.DATABASE, name, Database)  # type: ignore[type-abstract]
+
+
+def _knowing(path: Path) -> str:
+    """The backend of a file or folder: SQLite's for what nobody knows, which says what is wrong."""
+    try:
+        if not path.is_dir():
+            with path.open("rb") as file:
+                if file.read(len(MAGIC)) == MAGIC:
+                    return SQLITE
+    except (OSError, ValueError):
+        return SQLITE
+    for name in registry.names(registry.DATABASE):
+        try:
+            if name != SQLITE and _plugin(name).knows(path):
+                return name
+        except PluginError:  # it is broken, and may have nothing to do with this file
+            continue
+    return SQLITE
 
 
 def address_of(target: str | Path) -> str | Path:
@@ -103,23 +107,22 @@ def address_of(target: str | Path) -> str | Path:
 
 def path_of(target: str) -> Path:
     """The file or folder that ``target`` names: where its notes lie beside, and all else that is
-    kept by a database's path. ``duckdb:FILE`` is FILE; a server has a file that stands for it.
+    kept by a database's path. ``NAME:FILE`` is FILE; a server has a file that stands for it.
 
-    Raises DatabaseError for a file of another backend, UsageError for a password in an address.
+    Raises DatabaseError for a file of another backend, PluginError for a backend that is not
+    installed, UsageError for a password in an address.
     """
     if servers.address_in(Path(target)) is not None:
         return Path(target)
     name, rest = backend_of(target)
-    if name not in _FILES:
+    if name != SQLITE and not _plugin(name).in_files:
         return servers.stand_in(_whole(target))
-    if rest != target:
-        path = Path(rest)
-        if path.exists() and backend_of(path)[0] != name:
-            raise DatabaseError(
-                f"{rest} is not a {name} database", "leave the scheme out, or name another file"
-            )
-        return path
-    return Path(target)
+    path = Path(rest)
+    if rest != target and path.exists() and _knowing(path) != name:
+        raise DatabaseError(
+            f"{rest} is not a {name} database", "leave the scheme out, or name another file"
+        )
+    return path
 
 
 def _whole(address: str) -> str:
@@ -129,22 +132,3 @@ def _whole(address: str) -> str:
     if found is None or not Path(found[2]).exists():
         return address
     return f"{found[1]}:{Path(found[2]).absolute()}"
-
-
-def has_tables(folder: Path) -> bool:
-    """Does a folder hold tables as Parquet or CSV files, itself or in folders within?"""
-    try:
-        inside = [folder, *(p for p in folder.iterdir() if p.is_dir())]
-        return any(f.name.lower().endswith(TABLE_FILES) for d in inside for f in d.iterdir())
-    except OSError as error:
-        raise DatabaseError(f"cannot read {folder}: {error}", "check its permissions") from error
-
-
-def _is_duckdb(path: Path) -> bool:
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(12)[8:12] == b"DUCK"
-    except (OSError, ValueError):
-        return False  # the backend says what is wrong with it

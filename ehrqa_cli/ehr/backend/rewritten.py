@@ -11,10 +11,10 @@ from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr.backend import guard as sqlite_guard
+from ehrqa_cli.ehr.backend.now import end_of
 from ehrqa_cli.sqltext import check_size
 
 _REMEMBERED = 64  # a query runs more than once: for its rows, its evidence, its provenance
-_LONGEST = Limits(seconds=600.0)
 
 
 class Rewritten(Database):
@@ -30,10 +30,8 @@ class Rewritten(Database):
 
     @classmethod
     def open(cls, target: str) -> Database:
-        """As ``ehr.open.open_database``."""
-        from ehrqa_cli.ehr.backend.open import open_database
-
-        return open_database(target)
+        """Not so: it is laid over a database that is open already. Raises DatabaseError."""
+        raise DatabaseError(f"{target} is not opened here", "open its backend")
 
     @abstractmethod
     def rewrite(self, sql: str, limits: Limits) -> str:
@@ -117,23 +115,12 @@ class Rewritten(Database):
         """What is told (``told_as_of``), else 23:59:00 on 31 December of the year of the last
         event. Raises DatabaseError where there is none."""
         if self._as_of is None:
-            self._as_of = self.told_as_of() or self._end()
+            self._as_of = self.told_as_of() or end_of(self, self.dated(), self.name)
         return self._as_of
 
     def told_as_of(self) -> str | None:
         """What the backend says that now is, if it says."""
         return self.backend.default_as_of()
-
-    def _end(self) -> str:
-        latest = ""
-        for table, column in self.dated():
-            rows = self.execute(f"SELECT max({column}) FROM {table}", _LONGEST).rows
-            latest = max(latest, str(rows[0][0] or ""))
-        if not latest[:4].isdigit():
-            raise DatabaseError(
-                f"{self.name} holds no dated event", "say what now means with --as-of TIME"
-            )
-        return f"{latest[:4]}-12-31 23:59:00"
 
     def close(self) -> None:
         """Give the connection back."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
+from ehrqa_cli.contracts.errors import PluginError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.dialects import translate
@@ -20,8 +21,15 @@ class Translated(Rewritten):
     """``backend`` with every statement translated."""
 
     def __init__(self, backend: Database, name: str = "") -> None:
-        """``name`` is what the user called it, for messages."""
+        """``name`` is what the user called it, for messages. Raises PluginError for a plugin of
+        another dialect without ``words``."""
         super().__init__(backend, name)
+        if backend.words is None:
+            raise PluginError(
+                f"the plugin for {self.name} does not say how SQL is written in {backend.dialect}",
+                "its class needs `words`, a dialect of ehrqa_cli.contracts.dialect",
+            )
+        self._words = backend.words
         self._types = backend.types()
 
     def types(self) -> Mapping[str, Mapping[str, str]]:
@@ -36,8 +44,7 @@ class Translated(Rewritten):
         """A checked statement in the backend's dialect. Raises Refused, LimitExceeded or
         DatabaseError."""
         deadline = time.monotonic() + limits.seconds
-        dialect = self.backend.dialect
-        return translate(sql, dialect, self._types, now=limits.now, deadline=deadline)
+        return translate(sql, self._words, self._types, now=limits.now, deadline=deadline)
 
     def dated(self) -> Iterator[tuple[str, str]]:
         """(table, column) of what dates events."""

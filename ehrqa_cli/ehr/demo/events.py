@@ -10,17 +10,15 @@ from ehrqa_cli.ehr.demo.vocabulary import Drug, Fluid, Lab, Vital, Vocabulary
 
 Row = tuple[object, ...]
 _HALF_LIFE_DAYS = 2.0  # of the distance between an abnormal value and the normal one
-_NO_WEIGHT = ("daily weight", "height (cm)")
 _DAILY = ("blood count", "chemistry", "minerals")
 _ONCE = ("liver", "coagulation", "urine", "differential")
 _SELDOM = {"thyroid": 0.2, "lipids": 0.2, "anemia": 0.15, "diabetes": 0.15, "heart": 0.2}
 _HOURS_BETWEEN_VITALS = 4
-_MEAN = ("arterial blood pressure mean", "arterial blood pressure systolic")
 
 
 def text(when: datetime | None) -> str | None:
     """A time as the database writes it."""
-    return None if when is None else f"{when:%Y-%m-%d %H:%M:%S}"
+    return None if when is None else when.isoformat(" ", "seconds")
 
 
 def _ids(person: Person, visit: Visit) -> tuple[int, int]:

@@ -1,13 +1,12 @@
 """The embedded demo EHR: imaginary patients from a seed, in the schema of EHRSQL-2024.
 
-The same seed gives the same content on every machine. ``people`` (demo_people) tells who they are
-and why they came, so that chest X-rays and notes can be made to fit; they go into their own
-tables and draw from their own streams of chance.
+The same seed gives the same content on every machine. ``people`` tells who they are and why they
+came, so that chest X-rays and notes can be made to fit; they go into their own tables and draw
+from their own streams of chance. ``folder`` writes the same patients, and more, as Parquet.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -51,20 +50,28 @@ def build_demo(out: Path, seed: int = 7, patients: int = 300, force: bool = Fals
     with bulk.new_database(out, force) as connection:
         for table in TABLES:
             connection.execute(table.ddl())
-        for name, rows in dictionaries(words).items():
+        for name, rows in (*dictionaries(words).items(), *rows_of(seed, who, words)):
             bulk.insert(connection, BY_NAME[name], rows)
-        _write_people(connection, who)
-        for name, make in _DRAWN.items():
-            rows_of = _events(seed, name, make, who, words)
-            bulk.insert(connection, BY_NAME[name], rows_of)
-        for name, spell in _SPELLS.items():
-            spells = (row for p in who for v in p.visits for row in spell(p, v))
-            bulk.insert(connection, BY_NAME[name], spells)
         add_costs(connection, seed)
-        bulk.index(connection, TABLES, lambda done, of: None)
-        as_of = demo_events.text(AS_OF) or ""
-        meta = {"as_of": as_of, "source": "demo", "seed": str(seed), "format": _FORMAT}
-        bulk.write_meta(connection, {**meta, "patients": str(patients)})
+        bulk.index(connection, TABLES)
+        bulk.write_meta(connection, meta(seed, patients))
+
+
+def meta(seed: int, patients: int) -> dict[str, str]:
+    """What is written down about the demo."""
+    as_of = demo_events.text(AS_OF) or ""
+    about = {"as_of": as_of, "source": "demo", "seed": str(seed), "format": _FORMAT}
+    return {**about, "patients": str(patients)}
+
+
+def rows_of(seed: int, who: list[Person], words: Vocabulary) -> Iterator[tuple[str, Iterator[Row]]]:
+    """The rows of the tables of people and of what happens to them, without ``row_id``; in each
+    table those of one patient follow each other."""
+    yield from _people(who)
+    for name, make in _DRAWN.items():
+        yield name, _events(seed, name, make, who, words)
+    for name, spell in _SPELLS.items():
+        yield name, _spells(spell, who)
 
 
 def _events(
@@ -81,6 +88,12 @@ def _events(
             yield from make(dice, words, person, visit)
 
 
+def _spells(spell: Callable[[Person, Visit], Iterator[Row]], who: list[Person]) -> Iterator[Row]:
+    for person in who:
+        for visit in person.visits:
+            yield from spell(person, visit)
+
+
 def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
     """The rows of the tables that name codes, without ``row_id``."""
     items: list[Row] = [(v.itemid, v.label, v.short, "chartevents") for v in words.vitals]
@@ -94,21 +107,22 @@ def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
     }
 
 
-def _write_people(connection: sqlite3.Connection, who: list[Person]) -> None:
+def _people(who: list[Person]) -> Iterator[tuple[str, Iterator[Row]]]:
     text = demo_events.text
-    patients = ((p.subject_id, p.gender, text(p.born), _day(p.died)) for p in who)
-    bulk.insert(connection, BY_NAME["patients"], patients)
+    yield "patients", ((p.subject_id, p.gender, text(p.born), _day(p.died)) for p in who)
     columns = BY_NAME["admissions"].names()[5:-1]
-    visits = [(p, v) for p in who for v in p.visits]
-    rows = (
+    yield (
+        "admissions",
         (
-            *(p.subject_id, v.hadm_id, text(v.start), text(v.end)),
-            *(v.facts[column] for column in columns),
-            p.age(v.start),
-        )
-        for p, v in visits
+            (
+                *(p.subject_id, v.hadm_id, text(v.start), text(v.end)),
+                *(v.facts[column] for column in columns),
+                p.age(v.start),
+            )
+            for p in who
+            for v in p.visits
+        ),
     )
-    bulk.insert(connection, BY_NAME["admissions"], rows)
 
 
 def _day(when: datetime | None) -> str | None:

@@ -17,9 +17,9 @@ from ehrqa_cli.ehr.demo.vocabulary import Story, Vocabulary, vocabulary
 
 AS_OF = datetime(2100, 12, 31, 23, 59)
 FIRST_PATIENT = 10_000_001
-_FIRST_VISIT = 20_000_001
+FIRST_VISIT = 20_000_001
 _FIRST_STAY = 30_000_001
-_YEAR_START = datetime(2100, 1, 1)
+YEAR_START = datetime(2100, 1, 1)
 _CURRENT_SHARE = 0.05
 _T = TypeVar("_T")
 
@@ -157,7 +157,7 @@ def _visit(dice: Dice, story: Story, number: int, start: datetime, facts: list[s
     }
     stays = _clip(_stays(dice, story, number, start, end))
     closed = end if end <= AS_OF else None
-    return Visit(_FIRST_VISIT + number, story, start, closed, died, said, stays)
+    return Visit(FIRST_VISIT + number, story, start, closed, died, said, stays)
 
 
 def _chronic(dice: Dice, words: Vocabulary, age: int, gender: str) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def _chronic(dice: Dice, words: Vocabulary, age: int, gender: str) -> tuple[str,
 
 def _starts(dice: Dice, current: bool) -> list[datetime]:
     """When the visits begin: one to four of them, weeks apart; a current one in the last days."""
-    out = [_YEAR_START + timedelta(minutes=dice.whole(0, 515_000))]
+    out = [YEAR_START + timedelta(minutes=dice.whole(0, 515_000))]
     while dice.chance(0.42) and len(out) < 4:
         out.append(out[-1] + timedelta(days=dice.between(25, 120), minutes=dice.whole(0, 1439)))
     last = AS_OF - timedelta(hours=dice.between(6, 40))

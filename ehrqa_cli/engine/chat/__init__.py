@@ -1,6 +1,11 @@
-"""What is below a chat's screen: conversation, history, completion, patient, evidence."""
+"""A chat without its face: the controller, and below it conversation, history and evidence.
 
+`Controller` takes wishes and reports `events`; `commands` are those that can be typed.
+"""
+
+from ehrqa_cli.engine.chat.about import About
 from ehrqa_cli.engine.chat.complete import Completer, Completion
+from ehrqa_cli.engine.chat.controller import Controller
 from ehrqa_cli.engine.chat.conversation import Conversation
 from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory, ChatInfo, Found, history_of
@@ -13,6 +18,7 @@ from ehrqa_cli.engine.chat.patient import (
 )
 from ehrqa_cli.engine.chat.values import Rewrite, Turn
 from ehrqa_cli.engine.chat.views import (
+    Evidence,
     Finding,
     ImageView,
     NoteLine,
@@ -25,12 +31,15 @@ from ehrqa_cli.engine.chat.views import (
 )
 
 __all__ = [
+    "About",
     "Admission",
     "ChatHistory",
     "ChatInfo",
     "Completer",
     "Completion",
+    "Controller",
     "Conversation",
+    "Evidence",
     "Finding",
     "Found",
     "ImageView",

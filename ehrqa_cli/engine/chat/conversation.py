@@ -13,7 +13,7 @@ from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory
 from ehrqa_cli.engine.chat.notes_linker import linker_of
 from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, TITLE, Rewrite, Turn
-from ehrqa_cli.engine.draft import OnEvent
+from ehrqa_cli.engine.run import OnEvent
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import clean_question
 from ehrqa_cli.engine.times import check_time
@@ -179,6 +179,8 @@ class Conversation:
 
     def _same_database(self, turns: list[Turn]) -> bool:
         """Is it the same file in another place?"""
+        if self.session.only_notes:
+            return False
         told = [turn.answer.provenance.get("database") for turn in turns]
         known = [fingerprint for fingerprint in told if fingerprint]
         return bool(known) and known[-1] == self.session.database.fingerprint()

@@ -13,19 +13,22 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ehrqa_cli import config
+from ehrqa_cli import config, sqlitefile
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine.chat.values import TITLE, Turn
 from ehrqa_cli.store import LogError, PrivateFile, answer_from, answer_record
 
+if TYPE_CHECKING:
+    from ehrqa_cli.sqlitefile import Database
+
 FILE = "chats.db"
-_VERSION = 1
 _WAIT = 2.0  # seconds for another chat that writes
 _WORDS = re.compile(r"\w+")
 
-_SCHEMA = f"""
+# No id of a conversation or a turn is ever given to another.
+_TABLES = """
 CREATE TABLE chat (
     id INTEGER PRIMARY KEY AUTOINCREMENT, started_at TEXT NOT NULL, title TEXT NOT NULL,
     database TEXT NOT NULL, patient_id INTEGER, as_of TEXT);
@@ -33,10 +36,22 @@ CREATE TABLE turn (
     id INTEGER PRIMARY KEY AUTOINCREMENT, chat INTEGER NOT NULL, number INTEGER NOT NULL,
     at TEXT NOT NULL, typed TEXT NOT NULL, asked TEXT NOT NULL, kind TEXT NOT NULL,
     patient_id INTEGER, text TEXT NOT NULL, record TEXT NOT NULL);
-CREATE INDEX turn_chat ON turn (chat, id);
-CREATE VIRTUAL TABLE words USING fts5 (typed, asked, text, tokenize = 'unicode61');
-PRAGMA user_version = {_VERSION};
 """
+
+
+def _tables(db: Database) -> None:
+    db.executescript(_TABLES)
+    db.table("turn").create_index(("chat", "id"), "turn_chat")
+
+
+def _words(db: Database) -> None:
+    """The words of turns, which triggers keep up; they were a copy, in version 1."""
+    db.table("words").drop(ignore=True)
+    words = ("typed", "asked", "text")
+    db.table("turn").enable_fts(words, create_triggers=True, tokenize="unicode61")
+
+
+_STEPS = (_tables, _words)
 
 
 @dataclass(frozen=True)
@@ -108,8 +123,9 @@ class ChatHistory(PrivateFile):
             return []
         with self._open("search") as connection:
             rows = connection.execute(
-                "SELECT chat, number, turn.typed, turn.text, at FROM words"
-                " JOIN turn ON turn.id = words.rowid WHERE words MATCH ? ORDER BY rank LIMIT ?",
+                "SELECT chat, number, turn.typed, turn.text, at FROM turn_fts"
+                " JOIN turn ON turn.id = turn_fts.rowid WHERE turn_fts MATCH ?"
+                " ORDER BY rank LIMIT ?",
                 (match, limit),
             ).fetchall()
         return [Found(*row) for row in rows]
@@ -136,13 +152,10 @@ class ChatHistory(PrivateFile):
         if not self.path.exists():
             return
         with self._open("write") as connection:
-            connection.execute(
-                "DELETE FROM words WHERE rowid IN (SELECT id FROM turn WHERE chat = ?)", (chat_id,)
-            )
-            # Deleted words stay in the index until it is made again.
-            connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
             connection.execute("DELETE FROM turn WHERE chat = ?", (chat_id,))
             connection.execute("DELETE FROM chat WHERE id = ?", (chat_id,))
+            # Deleted words stay in the index until it is made again.
+            sqlitefile.database(connection).table("turn").rebuild_fts()
 
     @contextmanager
     def _open(self, verb: str, create: bool = False) -> Iterator[sqlite3.Connection]:
@@ -151,10 +164,10 @@ class ChatHistory(PrivateFile):
                 self.make_private()
             with closing(sqlite3.connect(self.path, timeout=_WAIT)) as connection:
                 connection.execute("PRAGMA secure_delete = ON")
-                version = connection.execute("PRAGMA user_version").fetchone()[0]
-                if version == 0 and create:
-                    version = _begun(connection)
-                if version != _VERSION:
+                version = sqlitefile.version_of(connection)
+                if version or create:
+                    version = sqlitefile.upgrade(connection, _STEPS)
+                if version != len(_STEPS):
                     raise LogError(
                         f"{self.path} is not a {self.what} of this version of ehrqa",
                         "delete it with `ehrqa log purge`, or move it away",
@@ -176,14 +189,10 @@ class ChatHistory(PrivateFile):
             chat_id, turn.number, turn.at, said[0], said[1], turn.kind, turn.patient_id, said[2],
             _record(turn),
         )  # fmt: skip
-        cursor = connection.execute(
+        connection.execute(
             "INSERT INTO turn (chat, number, at, typed, asked, kind, patient_id, text, record)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,
-        )
-        connection.execute(
-            "INSERT INTO words (rowid, typed, asked, text) VALUES (?, ?, ?, ?)",
-            (cursor.lastrowid, *said),
         )
 
     def _infos(self, where: str, value: int) -> list[ChatInfo]:
@@ -196,16 +205,6 @@ class ChatHistory(PrivateFile):
                 (value,),
             ).fetchall()
         return [ChatInfo(*row) for row in rows]
-
-
-def _begun(connection: sqlite3.Connection) -> int:
-    """Make the tables, unless another chat has made them in this moment; their version."""
-    connection.execute("BEGIN IMMEDIATE")
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    for statement in _SCHEMA.split(";") if version == 0 else ():
-        connection.execute(statement)
-    connection.execute("COMMIT")
-    return version or _VERSION
 
 
 def chats_path(settings: config.Settings) -> Path:

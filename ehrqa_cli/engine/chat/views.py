@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,44 @@ class ImageView:
     problem: str = ""
     view: str | None = None
     sex: str | None = None
+    picture: Any = None  # what a screen has made of the file
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one answer rests on, opened: cited rows by table, notes, images; ``problems`` is what
+    could not be."""
+
+    rows: tuple[tuple[str, Result], ...] = ()
+    notes: tuple[NoteView, ...] = ()
+    images: tuple[ImageView, ...] = ()
+    problems: tuple[EhrqaError, ...] = ()
+
+
+def evidence_of(
+    session: Session, answer: Answer, parts: Collection[str] = ("rows", "notes", "images")
+) -> Evidence:
+    """These parts of what an answer rests on. Raises Cancelled."""
+    problems: list[EhrqaError] = []
+
+    def had(part: str, get: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        try:
+            return get() if part in parts else ()
+        except Cancelled:
+            raise
+        except EhrqaError as error:
+            problems.append(error)
+            return ()
+
+    db = session.db
+    return Evidence(
+        rows=had("rows", lambda: evidence_rows(session, answer)),
+        notes=had("notes", lambda: note_views(db, answer) if db else ()),
+        images=had(
+            "images", lambda: tuple(image_view(session, study) for study in image_studies(answer))
+        ),
+        problems=tuple(problems),
+    )
 
 
 def note_view(db: Path, note_id: str, spans: Sequence[tuple[int, int]] = ()) -> NoteView:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ehrqa_cli.contracts.notes import Line, Note, NoteAnswer
 from ehrqa_cli.contracts.types import Answer, Row, Status
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed.compare import NOTE, TABLE, compare
 from ehrqa_cli.engine.mixed.reading import read_note
 from ehrqa_cli.engine.mixed.tables import ask_tables
 from ehrqa_cli.engine.mixed.types import (
-    AskNote,
     AskTable,
     Aspect,
     Compared,
     Mixed,
     MixedAnswer,
-    NoteFacts,
     NoteFound,
     RowOpener,
     TableFound,
 )
 
 if TYPE_CHECKING:
-    from ehrqa_cli.notes.desk import NoteDesk
+    from ehrqa_cli.notes.store import NoteStore
 
 COLUMNS = ("source", "value")
 PATIENT = "mixed_patient"
@@ -33,32 +29,23 @@ _MOST = 10  # rows and lines cited, of each
 
 
 def answer_mixed(
-    mixed: Mixed,
-    ask_table: AskTable,
-    ask_note: AskNote,
-    *,
-    rows: RowOpener | None = None,
-    notes: NoteFacts | None = None,
+    mixed: Mixed, ask_table: AskTable, rows: RowOpener, notes: NoteStore
 ) -> MixedAnswer:
     """Answer ``mixed``, or decline with what either side says.
 
-    ``ask_table`` is the whole table path, ``ask_note`` the reader of notes, asked only where
-    ``notes`` does not give the lines themselves. Without ``rows`` units and times stay unknown.
-    Raises what these raise.
+    ``ask_table`` answers a logical form, ``rows`` opens the rows that it rests on, for units and
+    times. Raises what these raise.
     """
     if mixed.patient_id is None:
         told = "A note is compared with the tables for one patient. Name one by id."
         return _declined(PATIENT, told)
     if mixed.refused:
         return _declined(TABLE, mixed.refused)
-    read: NoteAnswer | None = None
-    if notes is None:
-        read = ask_note(mixed.note_question, mixed.patient_id)
-    note = read_note(mixed, read, notes)
+    note = read_note(mixed, mixed.patient_id, notes)
     table, asked = ask_tables(mixed, ask_table, rows)
     if table is None:
-        return _without_tables(mixed, note, read, asked)
-    return _filled(mixed, note, table, compare(mixed, note, table), (read, asked))
+        return _without_tables(mixed, note, asked)
+    return _filled(mixed, note, table, compare(mixed, note, table), asked)
 
 
 def _filled(
@@ -66,7 +53,7 @@ def _filled(
     note: NoteFound,
     table: TableFound,
     told: Compared,
-    asked: tuple[NoteAnswer | None, tuple[Answer, ...]],
+    asked: tuple[Answer, ...],
 ) -> MixedAnswer:
     declined = Reason(told.kind, told.reason) if told.kind else None
     text = told.text if declined is None else f"I don't know. {told.text}"
@@ -81,7 +68,7 @@ def _filled(
         _evidence(note, table),
         declined,
         told,
-        *asked,
+        asked,
     )
 
 
@@ -108,14 +95,13 @@ def _evidence(note: NoteFound, table: TableFound | None) -> tuple[dict[str, Any]
     return (*lines, *(table.evidence[:_MOST] if table else ()))
 
 
-def _without_tables(
-    mixed: Mixed, note: NoteFound, read: NoteAnswer | None, asked: tuple[Answer, ...]
-) -> MixedAnswer:
+def _without_tables(mixed: Mixed, note: NoteFound, asked: tuple[Answer, ...]) -> MixedAnswer:
     """The table path declined or failed: say so, with what the note says."""
     last = asked[-1] if asked else None
     if last is not None and last.status is Status.FAILED:
-        return MixedAnswer(Status.FAILED, last.text, table=asked, note=read, error=last.error)
-    why = last.reason if last is not None and last.reason else "The tables cannot be asked for it."
+        return MixedAnswer(Status.FAILED, last.text, table=asked, error=last.error)
+    nothing = f"The tables have nothing called “{mixed.subject}”."
+    why = last.reason if last is not None and last.reason else nothing
     said = ", ".join(measure.text for measure in note.measures)
     told = f"The note gives {mixed.subject} {said}. " if said else ""
     return MixedAnswer(
@@ -123,30 +109,9 @@ def _without_tables(
         f"I don't know. {told}{why}",
         evidence=_evidence(note, None),
         reason=Reason(TABLE if note.spans else NOTE, why),
-        note=read,
         table=asked,
     )
 
 
 def _declined(kind: str, told: str) -> MixedAnswer:
     return MixedAnswer(Status.ABSTAINED, f"I don't know. {told}", reason=Reason(kind, told))
-
-
-@dataclass(frozen=True)
-class _DeskFacts:
-    """The lines and notes of a desk's store, without lines addressed to a reader."""
-
-    desk: NoteDesk
-
-    def lines(self, patient_id: int) -> list[Line]:
-        from ehrqa_cli.notes.read import injection
-
-        return injection.without_addressed(self.desk.finder.store.lines(patient_id))
-
-    def note(self, note_id: str) -> Note | None:
-        return self.desk.finder.store.note(note_id)
-
-
-def note_facts(desk: NoteDesk) -> NoteFacts:
-    """What `answer_mixed` needs of the notes, from an open desk."""
-    return _DeskFacts(desk)

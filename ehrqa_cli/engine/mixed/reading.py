@@ -8,22 +8,18 @@ values are given, and nothing is chosen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.notes import Line, NoteAnswer, NoteSpan, Stance
+from ehrqa_cli.contracts.notes import Line, NoteSpan, Stance
 from ehrqa_cli.engine.mixed.names import find_name, names_of
-from ehrqa_cli.engine.mixed.types import (
-    Aspect,
-    ComparedKind,
-    Measure,
-    Mixed,
-    NoteFacts,
-    NoteFound,
-    Stage,
-)
+from ehrqa_cli.engine.mixed.types import Aspect, ComparedKind, Measure, Mixed, NoteFound, Stage
 from ehrqa_cli.engine.mixed.units import find_route, unit_of
 from ehrqa_cli.notes.find.stance import stance_of
+
+if TYPE_CHECKING:
+    from ehrqa_cli.notes.store import NoteStore
 
 LONGEST = 300  # characters of an excerpt
 _NEAR = 70  # characters after its name within which a dose stands
@@ -78,29 +74,20 @@ class _Hit:
     span: tuple[int, int]
 
 
-def read_note(mixed: Mixed, answer: NoteAnswer | None, facts: NoteFacts | None) -> NoteFound:
-    """What the notes of ``mixed.patient_id`` say of its subject.
+def read_note(mixed: Mixed, patient_id: int, notes: NoteStore) -> NoteFound:
+    """What the notes of the patient say of the subject of ``mixed``, but for lines that address a
+    reader. Of several notes the last one that says something is taken."""
+    from ehrqa_cli.notes.read import injection
 
-    Without ``facts`` only the lines that ``answer`` cites are looked at. Of several notes the last
-    one that says something is taken.
-    """
-    lines = _lines(mixed, answer, facts)
     names = names_of(mixed)
+    lines = injection.without_addressed(notes.lines(patient_id))
     hits = [hit for line in lines for hit in _hits(mixed, line, names)]
-    notes = list(dict.fromkeys(hit.line.note_id for hit in hits))
-    for note_id in reversed(notes):
+    for note_id in reversed(dict.fromkeys(hit.line.note_id for hit in hits)):
         found = _of_note(mixed, [hit for hit in hits if hit.line.note_id == note_id])
         if found is not None:
-            return _dated(found, note_id, facts)
+            note = notes.note(note_id)
+            return replace(found, when=note.charttime, stay=note.hadm_id) if note else found
     return NoteFound()
-
-
-def _lines(mixed: Mixed, answer: NoteAnswer | None, facts: NoteFacts | None) -> Sequence[Line]:
-    """All lines in the order of the notes, from the earliest; else those that were cited."""
-    if facts is not None and mixed.patient_id is not None:
-        return facts.lines(mixed.patient_id)
-    spans = answer.spans if answer is not None else ()
-    return [Line(s.note_id, k, s.start, s.end, s.excerpt) for k, s in enumerate(spans)]
 
 
 def _hits(mixed: Mixed, line: Line, names: tuple[str, ...]) -> Iterable[_Hit]:
@@ -225,11 +212,3 @@ def _spans(hits: list[_Hit]) -> tuple[NoteSpan, ...]:
 def _span(line: Line) -> NoteSpan:
     end = min(line.end, line.start + LONGEST)
     return NoteSpan(line.note_id, line.start, end, line.text[: end - line.start])
-
-
-def _dated(found: NoteFound, note_id: str, facts: NoteFacts | None) -> NoteFound:
-    note = facts.note(note_id) if facts is not None else None
-    if note is None:
-        return found
-    when = note.charttime
-    return NoteFound(found.measures, found.present, found.spans, when, note.hadm_id)

@@ -7,9 +7,12 @@ and refused: it is never answered with the condition left out.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.engine.mixed import wording
 from ehrqa_cli.engine.mixed.types import Aspect, ComparedKind, Mixed, Relation, Stage
+from ehrqa_cli.logical_form import Event, Filter, Form, Items, Ref, Select
 from ehrqa_cli.notes.find import terms
 
 _TYPES = {
@@ -17,6 +20,7 @@ _TYPES = {
     ComparedKind.LAB: ("lab",),
     ComparedKind.DIAGNOSIS: ("dx",),
 }
+_KINDS = {ComparedKind.MEDICATION: "rx", ComparedKind.LAB: "lab", ComparedKind.DIAGNOSIS: "dx"}
 _TIMES = frozenset({"year", "ym", "ymd", "md", "mon", "stamp", "dur", "agegrp", "careunit"})
 _NOT_A_SUBJECT = frozenset({"icd", "discharge", "admission", "medication", "lab", "diagnosis"})
 _DATED = (
@@ -45,6 +49,12 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
     if aspect is Aspect.PRESENT:
         relation = _presence(relation, text, rest, note.start())
     patient = _patient(linked)
+    who = next((n for n, x in enumerate(linked.links, 1) if "pat" in x.types), None)
+    if patient is None or who is None:
+        form, titles = None, None
+    else:
+        form = _form(kind, aspect, linked.links.index(link) + 1, rest, who) if link else None
+        titles = _of_patient("name", Event(_KINDS[kind]), who)
     return Mixed(
         text=text,
         kind=kind,
@@ -53,8 +63,8 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
         subject=subject,
         value=str(link.value) if link else None,
         patient_id=patient,
-        note_question=_note_question(kind, aspect, subject),
-        table_questions=_table_questions(kind, aspect, subject, rest, patient),
+        form=form,
+        titles=titles,
         stage=_stage(text),
         refused=_refused(rest, linked, aspect, subject, several),
     )
@@ -166,36 +176,18 @@ def _refused(rest: str, linked: LinkedQuestion, aspect: Aspect, subject: str, se
     return ""
 
 
-def _note_question(kind: ComparedKind, aspect: Aspect, subject: str) -> str:
-    if kind is ComparedKind.MEDICATION:
-        what = {"dose": "dose", "route": "route"}.get(aspect.value, "dose")
-        return f"What {what} of {subject} does the discharge summary give?"
-    if kind is ComparedKind.LAB:
-        return f"What was the {subject} according to the discharge summary?"
-    return f"Is {subject} among the diagnoses of the discharge summary?"
-
-
-def _table_questions(
-    kind: ComparedKind, aspect: Aspect, subject: str, rest: str, patient: int | None
-) -> tuple[str, ...]:
-    if not subject or patient is None:
-        return ()
-    if kind is ComparedKind.DIAGNOSIS:
-        return (f"was patient {patient} diagnosed with {subject}?",)
-    if kind is ComparedKind.MEDICATION and aspect is Aspect.PRESENT:
-        return (f"was patient {patient} prescribed {subject}?",)
-    if kind is ComparedKind.MEDICATION:
-        when = "first" if wording.FIRST.search(rest) else "last"
-        return (
-            f"what was the dose of {subject} prescribed {when} time to patient {patient}?",
-            f"what was the dose of {subject} that patient {patient} was prescribed {when} time?",
-        )
-    if wording.HIGHEST.search(rest):
-        return (f"what was the maximum {subject} value of patient {patient}?",)
-    if wording.LOWEST.search(rest):
-        return (f"what was the minimum {subject} value of patient {patient}?",)
+def _form(kind: ComparedKind, aspect: Aspect, subject: int, rest: str, patient: int) -> Form:
+    """What the tables are asked; ``subject`` and ``patient`` are numbers of links."""
+    event = Event(_KINDS[kind], items=Items((Ref(subject),)))
+    if aspect is Aspect.PRESENT:
+        return _of_patient("exists", event, patient)
+    if kind is ComparedKind.LAB and wording.HIGHEST.search(rest):
+        return _of_patient("max", event, patient)
+    if kind is ComparedKind.LAB and wording.LOWEST.search(rest):
+        return _of_patient("min", event, patient)
     when = "first" if wording.FIRST.search(rest) else "last"
-    return (
-        f"what was the {when} measured {subject} value of patient {patient}?",
-        f"what was the {when} {subject} of patient {patient}?",
-    )
+    return _of_patient("value", replace(event, order=when), patient)
+
+
+def _of_patient(head: str, event: Event, patient: int) -> Select:
+    return Select(head, replace(event, filters=(Filter("patient", (Ref(patient),)),)))

@@ -1,4 +1,4 @@
-"""What the tables say, asked through the table path in words that it understands.
+"""What the tables say, asked by logical forms.
 
 A dose or a value is a number in its answer; its unit, route, time and stay stand in the row that
 the answer cites. A name that the tables lack is looked for among the names that they have for the
@@ -8,21 +8,22 @@ patient, as a title may say more than the question ("heart failure").
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.contracts.types import Answer, Question, Scalar, Scope, Status
+from ehrqa_cli.contracts.types import Answer, Scalar, Status
 from ehrqa_cli.ehr.schema import BY_NAME
 from ehrqa_cli.engine.mixed.names import names_of, same_words
 from ehrqa_cli.engine.mixed.types import (
     AskTable,
     Aspect,
-    ComparedKind,
     Measure,
     Mixed,
     RowOpener,
     TableFound,
 )
+from ehrqa_cli.logical_form import Items, Lit, Select
 from ehrqa_cli.sqltext import quote
 
 _NOTHING = frozenset({"empty_result"})  # the question was understood, and there is nothing
@@ -54,75 +55,63 @@ def open_rows(database: Database) -> RowOpener:
 
 
 def ask_tables(
-    mixed: Mixed, ask: AskTable, rows: RowOpener | None
+    mixed: Mixed, ask: AskTable, rows: RowOpener
 ) -> tuple[TableFound | None, tuple[Answer, ...]]:
     """What the tables say and the answers it was asked by; None where the path declines or fails
     (the last answer then says why)."""
-    asked: list[Answer] = []
-    for text in mixed.table_questions:
-        asked.append(ask(Question(text, patient_id=mixed.patient_id)))
-        if _understood(asked[-1]):
-            break
-        if asked[-1].status is Status.FAILED:
-            return None, tuple(asked)
-    understood = bool(asked) and _understood(asked[-1])
+    asked = [ask(mixed.form)] if mixed.form is not None else []
+    understood = any(_understood(answer) for answer in asked)
     if mixed.aspect is not Aspect.PRESENT:
-        return (_measured(mixed, asked[-1], rows) if understood else None), tuple(asked)
-    if understood and asked[-1].value not in (0, None):
-        return _named(asked[-1], mixed.value or mixed.subject, rows), tuple(asked)
-    for title in _other_titles(mixed, ask, asked):
-        return _named(asked[-1], title, rows), tuple(asked)
+        return (_measured(mixed, asked[0], rows) if understood else None), tuple(asked)
+    if any(answer.status is Status.FAILED for answer in asked):
+        return None, tuple(asked)
+    if understood and asked[0].value not in (0, None):
+        return _named(asked[0], mixed.value or mixed.subject, rows), tuple(asked)
+    for title, answer in _other_titles(mixed, ask):
+        return _named(answer, title, rows), (*asked, answer)
     if not understood:  # another name for it may stand there
         return None, tuple(asked)
     return TableFound(name=mixed.value or mixed.subject), tuple(asked)
 
 
 def _understood(answer: Answer) -> bool:
-    """Was it answered from the tables, if only that there is nothing?"""
-    return answer.scope is not Scope.NOTE and (
-        answer.status is Status.ANSWERED or answer.reason_kind in _NOTHING
-    )
+    """Do the tables say something, if only that there is nothing?"""
+    return _answered(answer) or answer.reason_kind in _NOTHING
 
 
 def _answered(answer: Answer) -> bool:
     return answer.status is Status.ANSWERED
 
 
-def _other_titles(mixed: Mixed, ask: AskTable, asked: list[Answer]) -> Iterator[str]:
-    """Names that the tables have for the patient with all words of the subject, each asked for."""
-    who, names = mixed.patient_id, names_of(mixed)
-    dx = mixed.kind is ComparedKind.DIAGNOSIS
-    listed = (
-        f"list the diagnoses of patient {who}"
-        if dx
-        else f"what drugs were prescribed to patient {who}?"
-    )
-    told = ask(Question(listed, patient_id=who))
-    if not _answered(told) or told.truncated:
+def _other_titles(mixed: Mixed, ask: AskTable) -> Iterator[tuple[str, Answer]]:
+    """Names that the tables have for the patient with all words of the subject, each with the
+    answer that it is there."""
+    if mixed.titles is None:
         return
-    titles = [str(row[0]) for row in told.rows if row]
+    listed = ask(mixed.titles)
+    if not _answered(listed) or listed.truncated:
+        return
+    names = names_of(mixed)
+    titles = [str(row[0]) for row in listed.rows if row]
     for title in [t for t in titles if same_words(t, names)][:_MOST_TITLES]:
-        verb = "diagnosed with" if dx else "prescribed"
-        answer = ask(Question(f"was patient {who} {verb} {title}?", patient_id=who))
+        event = replace(mixed.titles.event, items=Items((Lit(title),)))
+        answer = ask(Select("exists", event))
         if _answered(answer) and answer.value == 1:
-            asked.append(answer)
-            yield title
+            yield title, answer
 
 
-def _rows_of(
-    answer: Answer, rows: RowOpener | None
-) -> list[tuple[dict[str, Any], Mapping[str, Scalar]]]:
+def _rows_of(answer: Answer, rows: RowOpener) -> list[tuple[dict[str, Any], Mapping[str, Scalar]]]:
     """The cited rows with what stands in them, as far as they can be opened."""
     cited = [each for each in answer.evidence if each.get("kind") == "row"]
     found = []
     for each in cited:
         if each["table"] in _COLUMNS:
-            opened = rows(each["table"], each["key"]["row_id"]) if rows is not None else None
+            opened = rows(each["table"], each["key"]["row_id"])
             found.append((each, opened or {}))
     return found
 
 
-def _named(answer: Answer, name: str, rows: RowOpener | None) -> TableFound:
+def _named(answer: Answer, name: str, rows: RowOpener) -> TableFound:
     cited = _rows_of(answer, rows)
     when, stay = _when(cited)
     evidence = tuple(each for each, _ in cited)
@@ -144,7 +133,7 @@ def _when(
     return when, int(str(stay)) if stay is not None else None
 
 
-def _measured(mixed: Mixed, answer: Answer, rows: RowOpener | None) -> TableFound:
+def _measured(mixed: Mixed, answer: Answer, rows: RowOpener) -> TableFound:
     """The values of the answer with the units of their rows; nothing for an empty answer."""
     name = mixed.value or mixed.subject
     values = (

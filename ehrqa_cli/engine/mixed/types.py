@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from ehrqa_cli.contracts.notes import Line, Note, NoteAnswer, NoteSpan
-from ehrqa_cli.contracts.types import Answer, Question, Row, Scalar, Status
+from ehrqa_cli.contracts.notes import NoteSpan
+from ehrqa_cli.contracts.types import Answer, Row, Scalar, Status
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.logical_form import Form, Select
 
 
 class ComparedKind(StrEnum):
@@ -56,8 +57,9 @@ class Mixed:
 
     ``subject`` is the drug, test or diagnosis in the question's words, ``value`` what the database
     calls it (None: nothing by that name), ``patient_id`` None where nobody is named.
-    ``table_questions`` are asked in turn until one is answered. ``refused`` says why it cannot be
-    compared, whatever the records hold; "" otherwise.
+    ``form`` asks the tables, with references to the question's links (None: they have nothing by
+    that name), and ``titles`` for all names that they have of its kind for the patient. ``refused``
+    says why it cannot be compared, whatever the records hold; "" otherwise.
     """
 
     text: str
@@ -67,8 +69,8 @@ class Mixed:
     subject: str
     value: str | None
     patient_id: int | None
-    note_question: str
-    table_questions: tuple[str, ...]
+    form: Form | None = None
+    titles: Select | None = None
     stage: Stage = Stage.ANY
     refused: str = ""
 
@@ -134,21 +136,9 @@ class MixedAnswer:
     evidence: tuple[dict[str, Any], ...] = ()
     reason: Reason | None = None
     compared: Compared | None = None
-    note: NoteAnswer | None = None
     table: tuple[Answer, ...] = field(default=())
     error: dict[str, str] | None = None
 
 
-AskTable = Callable[[Question], Answer]
-AskNote = Callable[[str, int], NoteAnswer]
+AskTable = Callable[[Form], Answer]
 RowOpener = Callable[[str, int], Mapping[str, Scalar] | None]
-
-
-class NoteFacts(Protocol):
-    """What is known of the notes beyond a reader's answer."""
-
-    def lines(self, patient_id: int) -> Sequence[Line]:
-        """All lines of the patient's notes."""
-
-    def note(self, note_id: str) -> Note | None:
-        """The note itself."""

@@ -6,28 +6,16 @@ applied unchanged to test questions.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
 
 SIZES = (1, 2, 3)
 NAMES = {1: "unigram", 2: "bigram", 3: "trigram"}
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
-# Least ratios that filter a question, by the n-gram's size (section 4.1). Infinity: no filter.
-Ratios = tuple[float, float, float]
-ORIGINAL_RATIOS: Ratios = (8.0, 10.0, 4.0)
-SPLIT_RATIOS: Ratios = (6.0, 6.0, 6.0)
-NO_FILTER: Ratios = (math.inf, math.inf, math.inf)
+Ratios = tuple[float, float, float]  # by the n-gram's size
 
 
 def words(question: str) -> list[str]:
@@ -89,14 +77,3 @@ class Patterns:
                 max((known[g].ratio for g in ngrams(question, size) if g in known), default=0.0)
             )
         return (out[0], out[1], out[2])
-
-
-def filtered(strongest: Sequence[Ratios], ratios: Ratios) -> Bools:
-    """Which questions the filter withholds, (questions,): those with an n-gram of at least the
-    ratio that its size asks for."""
-    import numpy as np
-
-    if not strongest:
-        return np.zeros(0, dtype=np.bool_)
-    found: Bools = np.any(np.array(strongest) >= np.array(ratios), axis=1)
-    return found

@@ -45,8 +45,6 @@ class SplitSettings:
 
 
 PAPER = SplitSettings()
-# Table 5, in its order.
-ABLATION = (SplitSettings(22, 18, 5), SplitSettings(18, 15, 9), SplitSettings(16, 10, 12))
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,8 @@ from ehrqa_cli.logical_form.compile.heads import compile_select
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
+from ehrqa_cli.logical_form.grammar import HEADS, OPS
 from ehrqa_cli.logical_form.normalise import normalise
-
-_SCALAR = {
-    "minus": "-",
-    "plus": "+",
-    "less": "<",
-    "greater": ">",
-    "equal": "=",
-    "and": "AND",
-    "or": "OR",
-}
-
-_QUOTIENT = {"ratio": "1.0", "percent": "100.0"}
-_BETWEEN = {"days_between": "1", "hours_between": "24"}
 
 
 def compile_sql(form: Form) -> str:
@@ -34,19 +22,13 @@ def _compile(form: Form) -> str:
         return compile_select(form)
     if not isinstance(form, Combine):
         raise unsupported("the model declined")
+    op = OPS[form.op]
     if form.op == "beside":
-        return "SELECT " + ", ".join(f"( {_compile(part)} )" for part in _side_by_side(form))
-    if form.op in ("minus", "plus", "ratio", "percent") and _both_grouped(form):
+        answers = ", ".join(f"( {_compile(part)} )" for part in _side_by_side(form))
+        return op.sql.format(answers=answers)
+    if op.by_group and _both_grouped(form):
         return between(form.op, *selects(form))
-    left, right = _compile(form.left), _compile(form.right)
-    if form.op in _SCALAR:
-        return f"SELECT ( {left} ) {_SCALAR[form.op]} ( {right} )"
-    if form.op in _QUOTIENT:
-        return f"SELECT {_QUOTIENT[form.op]} * ( {left} ) / ( {right} )"
-    if form.op in _BETWEEN:
-        elapsed = f"strftime('%J',( {left} )) - strftime('%J',( {right} ))"
-        return f"SELECT {_BETWEEN[form.op]} * ( {elapsed} )"
-    return f"SELECT * FROM ( {left} ) {form.op.upper()} SELECT * FROM ( {right} )"
+    return op.sql.format(left=_compile(form.left), right=_compile(form.right))
 
 
 def _side_by_side(form: Form) -> list[Form]:
@@ -63,7 +45,7 @@ def evidence_queries(form: Form) -> list[tuple[str, str]]:
     """(table, SQL giving row_id) of the rows each part of a bound form rests on."""
     found = []
     for select in selects(normalise(form)):
-        if select.head in ("expand", "percentile", "survival", "top_mortality"):
+        if not HEADS[select.head].evidence:
             continue
         event = select.event.of or select.event  # of a finding, the study it is looked for in
         src = source(event)

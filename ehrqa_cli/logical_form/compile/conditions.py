@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
-from ehrqa_cli.logical_form.compile.sentences import showing
+from ehrqa_cli.logical_form.compile.sentences import condition
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
-from ehrqa_cli.logical_form.grammar import CHARGES, TIME_FILTERS
-
-_OFFSETS = {"first": 0, "second": 1, "third": 2, "last": 0, "second_last": 1}
-COMPARE = {"over": ">", "under": "<", "atleast": ">=", "atmost": "<="}
-_AGES = {"older": ">", "younger": "<", "aged_from": ">=", "aged_to": "<="}
-_ADMISSION = {
-    "from": "admission_location",
-    "type": "admission_type",
-    "to": "discharge_location",
-    "insured": "insurance",
-    "speaks": "language",
-    "status": "marital_status",
-}
+from ehrqa_cli.logical_form.grammar import FILTERS, ORDERS
 
 
 def unsupported(what: str) -> FormError:
@@ -62,8 +51,8 @@ def number(arg: Arg) -> str:
 
 def order_of(order: str | None) -> tuple[int, str]:
     """How many rows come before the one an order word means, and the direction to sort in."""
-    way = "DESC" if order in ("last", "second_last") else "ASC"
-    return _OFFSETS[order or "first"], way
+    word = ORDERS[order or "first"]
+    return word.offset, word.way
 
 
 def order_by(order: str | None, column: str) -> str:
@@ -118,21 +107,22 @@ def _names(items: Items) -> list[str]:
 
 def people(event: Event) -> list[str]:
     """Conditions on admissions from gender and age filters."""
-    found: list[str] = []
-    gender = event.get("female", "male")
-    if gender:
-        found.append(
-            "admissions.subject_id IN ( SELECT patients.subject_id FROM patients "
-            f"WHERE patients.gender = '{gender.name[0]}' )"
-        )
-    aged = event.get("aged")
-    if aged:
-        found.append(_age_group(str(literal(aged.args[0]))))
-    for name, sign in _AGES.items():
-        limit = event.get(name)
-        if limit:
-            found.append(f"admissions.age {sign} {number(limit.args[0])}")
-    return found
+    genders, groups, limits = (_written_by(event, sql) for sql in ("gender", "age_group", "age"))
+    found = [
+        "admissions.subject_id IN ( SELECT patients.subject_id FROM patients "
+        f"WHERE patients.gender = '{_part(item)}' )"
+        for item in genders[:1]
+    ]
+    found += [_age_group(str(literal(item.args[0]))) for item in groups]
+    return found + [f"admissions.age {_part(item)} {number(item.args[0])}" for item in limits]
+
+
+def _written_by(event: Event, sql: str) -> list[Filter]:
+    return [item for item in event.filters if FILTERS[item.name].sql == sql]
+
+
+def _part(item: Filter) -> str:
+    return FILTERS[item.name].part
 
 
 def _age_group(text: str) -> str:
@@ -220,44 +210,41 @@ def _group(event: Event, src: EventTable) -> list[str]:
         return []
     if src.table == "admissions":
         return conditions
-    by_person = src.via == "subject" or (src.via == "own" and not event.get("aged", *_AGES))
+    aged = _written_by(event, "age_group") or _written_by(event, "age")
+    by_person = src.via == "subject" or (src.via == "own" and not aged)
     key = "subject_id" if by_person else "hadm_id"
     where = " AND ".join(conditions)
     return [f"{src.table}.{key} IN ( SELECT admissions.{key} FROM admissions WHERE {where} )"]
 
 
-def own(event: Event, src: EventTable) -> list[str]:
-    """Conditions from filters on the event itself, apart from patient and time."""
-    table = src.table
-    found = [src.fixed] if src.fixed else []
-    for item in event.filters:
-        if item.name == "route":
-            found.append(f"{table}.route = {quote(literal(item.args[0]))}")
-        elif item.name in ("of_specimen", "of_mtest"):
-            column = "spec_type_desc" if item.name == "of_specimen" else "test_name"
-            found.append(f"{table}.{column} = {quote(literal(item.args[0]))}")
-        elif item.name in _ADMISSION:
-            found.append(f"{table}.{_ADMISSION[item.name]} {_among(item)}")
-        elif item.name in COMPARE:
-            found.append(f"{measure(src)} {COMPARE[item.name]} {number(item.args[0])}")
-        elif item.name in CHARGES:
-            found.append(f"{table}.event_type = {quote(SOURCES[CHARGES[item.name]].table)}")
-        elif item.name in ("longer", "shorter"):
-            found.append(_lasting(item, src))
-        elif item.name in ("died", "alive"):
-            sign = "=" if item.name == "died" else "<>"
-            found.append(f"LOWER({table}.discharge_location) {sign} 'died'")
-        elif item.name in ("abnormal", "high", "low"):
-            found.append(_abnormal(event, src, item.name))
-        elif item.name == "current":
-            found.append(f"{table}.{src.end} IS NULL")
-    return found
+def _column(item: Filter, _event: Event, src: EventTable) -> str:
+    spec = FILTERS[item.name]
+    return f"{src.table}.{spec.part or dict(src.columns)[spec.fixes]} {_among(item)}"
 
 
-def _lasting(item: Filter, src: EventTable) -> str:
+def _compare(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{measure(src)} {_part(item)} {number(item.args[0])}"
+
+
+def _charge(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{src.table}.event_type = {quote(SOURCES[_part(item)].table)}"
+
+
+def _left(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"LOWER({src.table}.discharge_location) {_part(item)} 'died'"
+
+
+def _open(_item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{src.table}.{src.end} IS NULL"
+
+
+def _showing(item: Filter, _event: Event, src: EventTable) -> str:
+    return condition(item.items, item.places, f"{src.table}.study_id")
+
+
+def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
     start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
-    sign = ">" if item.name == "longer" else "<"
-    return f"datetime({end}) {sign} datetime({start},'+{duration(item.args[0])}')"
+    return f"datetime({end}) {_part(item)} datetime({start},'+{duration(item.args[0])}')"
 
 
 def measure(src: EventTable) -> str:
@@ -270,8 +257,8 @@ def measure(src: EventTable) -> str:
     return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
 
 
-def _abnormal(event: Event, src: EventTable, way: str) -> str:
-    value = f"{src.table}.{src.value}"
+def _reference(item: Filter, event: Event, src: EventTable) -> str:
+    """A comparison with the reference range: of the row (lab), or of the vital sign."""
     if event.kind == "lab":
         low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"
     else:
@@ -280,37 +267,25 @@ def _abnormal(event: Event, src: EventTable, way: str) -> str:
         if name is None or event.items is None or len(event.items.args) > 1:
             raise unsupported(f"no normal range is known for {label or 'vital signs in general'}")
         low, high = f"{name}_lower", f"{name}_upper"
-    if way == "high":
-        return f"{value} > {high}"
-    if way == "low":
-        return f"{value} < {low}"
-    return f"{value} NOT BETWEEN {low} AND {high}"
+    return f"{src.table}.{src.value} {_part(item).format(low=low, high=high)}"
 
 
-def times(event: Event, column: str) -> list[str]:
-    """Conditions from the time filters on a time column."""
-    return [c for f in event.filters if f.name in TIME_FILTERS for c in _time(f, column)]
+def _ago(item: Filter, _event: Event, src: EventTable) -> str:
+    span = f"datetime(current_time,'-{duration(item.args[0])}')"
+    return f"datetime({src.table}.{src.time}) {_part(item)} {span}"
 
 
-def _time(item: Filter, t: str) -> list[str]:
-    if item.name in ("in", "since", "before_date"):
-        return [_date(item, t)]
-    if item.name in ("since_ago", "until_ago"):
-        sign = ">=" if item.name == "since_ago" else "<="
-        return [f"datetime({t}) {sign} datetime(current_time,'-{duration(item.args[0])}')"]
-    back = "-0" if item.name.startswith(("this", "today")) else "-1"
-    unit = {"today": "day", "yesterday": "day"}.get(item.name) or item.name.split("_")[1]
+def _relative(item: Filter, _event: Event, src: EventTable) -> str:
+    t, back = f"{src.table}.{src.time}", _part(item)
+    unit = back.split()[1]
     start = f"'start of {unit}'"
-    found = [f"datetime({t},{start}) = datetime(current_time,{start},'{back} {unit}')"]
-    if item.args:
-        found.append(_inside(literal(item.args[0]), unit, t))
-    return found
+    found = f"datetime({t},{start}) = datetime(current_time,{start},'{back}')"
+    return f"{found} AND {_inside(literal(item.args[0]), unit, t)}" if item.args else found
 
 
-def _date(item: Filter, t: str) -> str:
-    given = literal(item.args[0])
+def _date(item: Filter, _event: Event, src: EventTable) -> str:
+    given, t, sign = literal(item.args[0]), f"{src.table}.{src.time}", _part(item)
     value = f"{given:02d}" if isinstance(given, int) and given <= 12 else str(given)
-    sign = {"in": "=", "since": ">=", "before_date": "<"}[item.name]
     if len(value) in (2, 5):  # a month, or month and day, of this year
         shape = "%Y-%m" if len(value) == 2 else "%Y-%m-%d"
         return f"strftime('{shape}',{t}) {sign} strftime('%Y',current_time) || '-{value}'"
@@ -350,16 +325,33 @@ def days(arg: Arg) -> str:
     return str(whole)
 
 
+# What writes a filter's condition on its own event, by the name under which filters.toml asks for
+# it. Patients, people, relations and numbers of times are written with the event as a whole.
+WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
+    "ago": _ago,
+    "charge": _charge,
+    "column": _column,
+    "compare": _compare,
+    "date": _date,
+    "lasting": _lasting,
+    "left": _left,
+    "open": _open,
+    "reference": _reference,
+    "relative": _relative,
+    "showing": _showing,
+}
+
+
 def conditions(event: Event) -> list[str]:
     """All conditions of an event, but for relations and order."""
     src = source(event)
-    return [
-        *scope(event, src),
-        *item_condition(event, src),
-        *own(event, src),
-        *showing(event, f"{src.table}.study_id"),
-        *times(event, f"{src.table}.{src.time}"),
-    ]
+    found = [*scope(event, src), *item_condition(event, src)]
+    found += [src.fixed] if src.fixed else []
+    for item in event.filters:
+        write = WRITERS.get(FILTERS[item.name].sql)
+        if write:
+            found.append(write(item, event, src))
+    return found
 
 
 def where(parts: list[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.conditions import (
-    COMPARE,
     measure,
     number,
     order_of,
@@ -20,42 +19,39 @@ from ehrqa_cli.logical_form.compile.conditions import (
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Group, Select
-from ehrqa_cli.logical_form.grammar import ADMISSION_HEADS, HOURS, ORDERED
+from ehrqa_cli.logical_form.grammar import (
+    COLUMNS,
+    CUTS,
+    FINISH,
+    HAVING,
+    HEADS,
+    HOURS,
+    MADE,
+    OPS,
+    ORDERED,
+    PERIODS,
+)
 
-PERIOD = {"per_day": "%Y-%m-%d", "per_month": "%Y-%m", "per_year": "%Y"}
 _ADMISSION = dict(SOURCES["admission"].columns)
 _PERSON = dict(SOURCES["person"].columns)
-_SHARES = {"percent": "100.0", "ratio": "1.0"}
-# Names of the columns that a person reads.
-_KEYS = {
-    "patients": "subject_id",
-    "visits": "hadm_id",
-    "per_day": "day",
-    "per_month": "month",
-    "per_year": "year",
-    "marital": "marital_status",
-}
-_NUMBERS = {
-    "avg": "average",
-    "sum": "total",
-    "max": "highest",
-    "min": "lowest",
-    "median": "middle",
-    "count": "number",
-}
+
+
+def _title(name: str) -> str:
+    """The name of a column that a person reads."""
+    return COLUMNS[name].shown or name
 
 
 def column(src: EventTable, name: str) -> str:
     """What a row is grouped by, or shows beside others. Raises FormError."""
     table = src.table
     own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
-    if name in PERIOD:
-        return f"strftime('{PERIOD[name]}',{table}.{src.time})"
+    if name in PERIODS:
+        return f"strftime('{PERIODS[name].sql}',{table}.{src.time})"
     if name == "name":
         return _label(src)
     if name in own:
         return f"{table}.{own[name]}"
-    if name in ADMISSION_HEADS:
+    if name in _ADMISSION:
         return _beside("admissions", _ADMISSION[name], "hadm_id", table)
     if name in _PERSON:
         return _beside("patients", _PERSON[name], "subject_id", table)
@@ -85,7 +81,7 @@ def pair(select: Select) -> str:
     """Columns side by side, one row an event; with an order word only the rows at that time."""
     src = source(select.event)
     names = (select.head, *select.also)
-    listed = ", ".join(f"{column(src, n)} AS {_KEYS.get(n, n)}" for n in names)
+    listed = ", ".join(f"{column(src, n)} AS {_title(n)}" for n in names)
     return f"SELECT DISTINCT {listed} FROM {src.table}{where(rows(select.event))}"
 
 
@@ -96,24 +92,21 @@ def in_unit(select: Select, days: str) -> str:
 
 def _measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
     """What is counted or measured of a row, and what must hold for it to have that."""
-    head, table = select.head, src.table
-    over = [f"{table}.{src.end} IS NOT NULL"] if head.endswith("_length") else []
-    if over:
-        return in_unit(select, measure(src)), over
-    if head.endswith("_age"):
-        return "admissions.age", []
-    distinct = {"count_patients": "subject_id", "count_visits": "hadm_id", "count_names": src.code}
-    if head in distinct:
-        return f"{table}.{distinct[head]}", []
-    return ("1" if head == "count" else f"{table}.{src.value}"), []
+    what, table = HEADS[select.head].measure, src.table
+    if what == "length":
+        return in_unit(select, measure(src)), [f"{table}.{src.end} IS NOT NULL"]
+    if what == "row":
+        return "1", []
+    columns = {"age": "age", "patient": "subject_id", "visit": "hadm_id", "name": src.code}
+    return f"{table}.{columns.get(what, src.value)}", []
 
 
-def _made(head: str) -> tuple[str, str]:
-    """The aggregate's name and its SQL over the column m (the median apart)."""
-    if head.startswith("count"):
-        return "count", "COUNT(*)" if head == "count" else "COUNT( DISTINCT m )"
-    how = head.split("_")[0]
-    return how, f"{how.upper()}( m )"
+def _made(head: str) -> str:
+    """The SQL of a head's aggregate over the column m (the median apart)."""
+    spec = HEADS[head]
+    if spec.how == "count":
+        return "COUNT(*)" if spec.measure == "row" else "COUNT( DISTINCT m )"
+    return f"{spec.how.upper()}( m )"
 
 
 def whole(select: Select) -> str:
@@ -121,8 +114,9 @@ def whole(select: Select) -> str:
     src = source(select.event)
     value, also = _measured(select, src)
     inner = f"SELECT {value} AS m FROM {src.table}{where([*rows(select.event), *also])}"
-    how, made = _made(select.head)
-    return median(inner) if how == "median" else f"SELECT {made} FROM ( {inner} )"
+    if HEADS[select.head].how == "median":
+        return median(inner)
+    return f"SELECT {_made(select.head)} FROM ( {inner} )"
 
 
 def median(inner: str) -> str:
@@ -144,10 +138,10 @@ def _kept(select: Select, group: Group) -> str:
     sql = _per_group(select, group, source(select.event))
     parts = ["v IS NOT NULL"]
     if group.having and group.limit is not None:
-        parts.append(f"v {COMPARE[group.having]} {number(group.limit)}")
+        parts.append(f"v {HAVING[group.having].part} {number(group.limit)}")
     sql = f"SELECT k, v FROM ( {sql} ){where(parts)}"
     if group.cut and group.most is not None:
-        way = "DESC" if group.cut == "most" else "ASC"
+        way = CUTS[group.cut].way
         ranked = f"SELECT k, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
         sql = f"SELECT k, v FROM ( {ranked} ) WHERE r <= {number(group.most)}"
     return sql
@@ -158,10 +152,8 @@ def between(op: str, left: Select, right: Select) -> str:
     ours, theirs = left.group, right.group
     if ours is None or theirs is None or ours.key != theirs.key or ours.finish or theirs.finish:
         raise unsupported("groups of different kinds, or a finished group, in one calculation")
-    key, sign = _KEYS.get(ours.key, ours.key), {"minus": "-", "plus": "+"}.get(op, "/")
-    times = f"{_SHARES[op]} * " if op in _SHARES else ""
     return (
-        f"SELECT B.k AS {key}, {times}COALESCE( A.v, 0 ) {sign} B.v AS {op} "
+        f"SELECT B.k AS {_title(ours.key)}, {OPS[op].by_group} AS {op} "
         f"FROM ( {_kept(right, theirs)} ) AS B LEFT JOIN ( {_kept(left, ours)} ) AS A "
         "ON A.k = B.k ORDER BY B.k"
     )
@@ -171,12 +163,11 @@ def _per_group(select: Select, group: Group, src: EventTable) -> str:
     value, also = _measured(select, src)
     found = where([*rows(select.event), *also])
     inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
-    if select.head.endswith("_total"):
+    if HEADS[select.head].measure == "total":
         return _totals_per_group(select, group, src)
     if select.head in ORDERED:
         return _nth_per_group(select, group, src)
-    how, made = _made(select.head)
-    if how == "median":
+    if HEADS[select.head].how == "median":
         each = "PARTITION BY k"
         ranked = (
             f"SELECT k, m, ROW_NUMBER() OVER ( {each} ORDER BY m ) AS r, "
@@ -184,6 +175,7 @@ def _per_group(select: Select, group: Group, src: EventTable) -> str:
         )
         middle = f"( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2 AND k IS NOT NULL"
         return f"SELECT k, AVG( m ) AS v FROM {middle} GROUP BY k"
+    made = _made(select.head)
     return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
 
 
@@ -194,7 +186,7 @@ def _totals_per_group(select: Select, group: Group, src: EventTable) -> str:
         f"FROM {src.table}{where(rows(select.event))}"
     )
     visits = f"SELECT hadm_id, k, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, k"
-    made = _made(select.head)[1]
+    made = _made(select.head)
     return f"SELECT k, {made} AS v FROM ( {visits} ) WHERE k IS NOT NULL GROUP BY k"
 
 
@@ -215,21 +207,12 @@ def _nth_per_group(select: Select, group: Group, src: EventTable) -> str:
 
 
 def _finished(sql: str, select: Select, group: Group) -> str:
-    key = _KEYS.get(group.key, group.key)
-    name = _NUMBERS.get(_made(select.head)[0], select.head)
-    if group.finish == "keys":
-        return f"SELECT k AS {key} FROM ( {sql} )"
-    if group.finish == "values":
-        return f"SELECT v AS {name} FROM ( {sql} )"
+    key, how = _title(group.key), HEADS[select.head].how
+    name = MADE[how].shown if how else select.head
     if group.finish == "median":
         return median(f"SELECT v AS m FROM ( {sql} )")
-    if group.finish == "count":
-        return f"SELECT COUNT(*) FROM ( {sql} )"
-    if group.finish in _SHARES:
-        share = f"{_SHARES[group.finish]} * v / SUM( v ) OVER ( )"
-        return f"SELECT k AS {key}, {share} AS {group.finish} FROM ( {sql} ) ORDER BY v DESC, k"
     if group.finish:
-        return f"SELECT {group.finish.upper()}( v ) FROM ( {sql} )"
+        return FINISH[group.finish].sql.format(key=key, name=name, groups=sql)
     # The largest first; a plain list by its key.
     order = "v DESC, k" if group.cut == "most" else "v, k" if group.cut else "k"
     return f"SELECT k AS {key}, v AS {name} FROM ( {sql} ) ORDER BY {order}"

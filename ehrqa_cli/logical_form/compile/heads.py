@@ -17,7 +17,6 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.groups import PERIOD
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
@@ -27,6 +26,7 @@ from ehrqa_cli.logical_form.compile.relations import (
     rows,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Select
+from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, PERIODS
 
 _PAIRED = ("after", "before", "with")
 
@@ -39,19 +39,7 @@ def compile_select(select: Select) -> str:
         return groups.pair(select)
     if select.group:
         return groups.grouped(select, select.group)
-    if select.head.endswith("_wait"):
-        return waits.wait(select)
-    if select.head.endswith(("_length", "_age")) or select.head == "median":
-        return groups.whole(select)
-    if select.head in _PER_HEAD:
-        return _PER_HEAD[select.head](select)
-    if select.head in ("sum", "avg", "max", "min"):
-        return _aggregate(select)
-    if select.head.endswith("_total"):
-        return _total(select)
-    if select.head.endswith("_count"):
-        return _period_counts(select)
-    return _column(select)
+    return WRITERS[HEADS[select.head].sql](select)
 
 
 def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> str:
@@ -77,9 +65,8 @@ def _time(select: Select) -> str:
 
 def _since(select: Select) -> str:
     src = source(select.event)
-    unit = "24" if select.head == "hours_since" else "1"
     elapsed = f"strftime('%J',current_time) - strftime('%J',{src.table}.{src.time})"
-    return one_row(select.event, src, f"{unit} * ( {elapsed} )")
+    return one_row(select.event, src, f"{HEADS[select.head].part} * ( {elapsed} )")
 
 
 def _length(select: Select) -> str:
@@ -91,9 +78,12 @@ def _length(select: Select) -> str:
 
 def _value(select: Select) -> str:
     src = source(select.event)
-    column = src.value if select.head == "value" else src.unit
-    distinct = "DISTINCT " if select.head == "unit" else ""
-    return f"SELECT {distinct}{src.table}.{column} FROM {src.table}{where(rows(select.event))}"
+    return f"SELECT {src.table}.{src.value} FROM {src.table}{where(rows(select.event))}"
+
+
+def _unit(select: Select) -> str:
+    src = source(select.event)
+    return f"SELECT DISTINCT {src.table}.{src.unit} FROM {src.table}{where(rows(select.event))}"
 
 
 def _column(select: Select) -> str:
@@ -148,8 +138,7 @@ def _names_by_count(event: Event, src: EventTable, counted: Filter) -> str:
 
 
 def _times(counted: Filter) -> str:
-    sign = "=" if counted.name == "times" else ">="
-    return f"{sign} {number(counted.args[0])}"
+    return f"{FILTERS[counted.name].part} {number(counted.args[0])}"
 
 
 def _top(select: Select) -> str:
@@ -177,21 +166,14 @@ def _identity(src: EventTable) -> str:
 
 def _count(select: Select) -> str:
     src = source(select.event)
-    counts = {
-        "count": _identity(src),
-        "count_visits": f"COUNT( DISTINCT {src.table}.hadm_id )",
-        "count_names": f"COUNT( DISTINCT {src.table}.{src.code} )",
-        "exists": "COUNT(*)>0",
-        "none": "COUNT(*)=0",
-    }
+    made = HEADS[select.head].part.format(table=src.table, code=src.code) or _identity(src)
     counted = select.event.get("times", "times_atleast")
     if counted and select.head in ("exists", "none", "count_names"):
         inner = _names_by_count(select.event, src, counted)
-        outer = {"count_names": "COUNT(*)"}.get(select.head) or counts[select.head]
-        return f"SELECT {outer} FROM ( {inner} )"
+        return f"SELECT {'COUNT(*)' if select.head == 'count_names' else made} FROM ( {inner} )"
     if counted:
         raise unsupported("how often something occurred, together with this question")
-    return f"SELECT {counts[select.head]} FROM {src.table}{where(rows(select.event))}"
+    return f"SELECT {made} FROM {src.table}{where(rows(select.event))}"
 
 
 def _patients(select: Select) -> str:
@@ -219,12 +201,17 @@ def _visits(select: Select) -> str:
 def _aggregate(select: Select) -> str:
     src = source(select.event)
     value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
-    sql = f"SELECT {select.head.upper()}({value}) FROM {src.table}{where(rows(select.event))}"
-    return sql if select.per is None else f"{sql} GROUP BY strftime('{PERIOD[select.per]}',{time})"
+    how = HEADS[select.head].how.upper()
+    sql = f"SELECT {how}({value}) FROM {src.table}{where(rows(select.event))}"
+    return (
+        sql
+        if select.per is None
+        else f"{sql} GROUP BY strftime('{PERIODS[select.per].sql}',{time})"
+    )
 
 
 def _total(select: Select) -> str:
-    how = select.head.split("_")[0].upper()
+    how = HEADS[select.head].how.upper()
     inner = (
         f"SELECT SUM(cost.cost) AS C1 FROM cost{where(rows(select.event))} GROUP BY cost.hadm_id"
     )
@@ -233,8 +220,8 @@ def _total(select: Select) -> str:
 
 def _period_counts(select: Select) -> str:
     src = source(select.event)
-    how = select.head.split("_")[0].upper()
-    period = f"strftime('{PERIOD[select.per or '']}',{src.table}.{src.time})"
+    how = HEADS[select.head].how.upper()
+    period = f"strftime('{PERIODS[select.per or ''].sql}',{src.table}.{src.time})"
     inner = (
         f"SELECT COUNT( DISTINCT {src.table}.hadm_id ) AS C1 FROM {src.table}"
         f"{where(rows(select.event))} GROUP BY {period}"
@@ -335,26 +322,28 @@ def _top_mortality(select: Select) -> str:
     return label_of(src, f"SELECT T4.code FROM ( {ranked} ) AS T4 WHERE T4.C3 <= {most}")
 
 
-_PER_HEAD: dict[str, Callable[[Select], str]] = {
-    "value": _value,
-    "unit": _value,
-    "time": _time,
-    "name": _name,
-    "length": _length,
-    "days_since": _since,
-    "hours_since": _since,
-    "exists": _count,
-    "none": _count,
+# What writes a head's query, by the name under which heads.toml asks for it.
+WRITERS: dict[str, Callable[[Select], str]] = {
+    "aggregate": _aggregate,
+    "column": _column,
+    "cost": _cost,
     "count": _count,
-    "count_visits": _count,
-    "count_names": _count,
-    "count_patients": _patients,
+    "expand": _expand,
+    "image": images.compile_image,
+    "length": _length,
+    "name": _name,
     "patients": _patients,
-    "visits": _visits,
+    "percentile": _percentile,
+    "period_counts": _period_counts,
+    "since": _since,
+    "survival": _survival,
+    "time": _time,
     "top": _top,
     "top_mortality": _top_mortality,
-    "survival": _survival,
-    "percentile": _percentile,
-    "cost": _cost,
-    "expand": _expand,
+    "total": _total,
+    "unit": _unit,
+    "value": _value,
+    "visits": _visits,
+    "wait": waits.wait,
+    "whole": groups.whole,
 }

@@ -20,39 +20,28 @@ from ehrqa_cli.logical_form.compile.sentences import (
     places_of,
 )
 from ehrqa_cli.logical_form.form import Event, Items, Lit, Select
-from ehrqa_cli.logical_form.grammar import IMAGE
+from ehrqa_cli.logical_form.grammar import COMPARISONS, HEADS, IMAGE, KINDS
 
 _STUDY = "tb_cxr.study_id"
-_WIDTHS = {
-    "wide_heart": "Is the width of the cardiac silhouette wider than 1/2 of the thorax width?",
-    "wide_mediastinum": "Is the width of the upper mediastinum wider than 1/3 of the thorax width?",
-}
-_OF_IMAGE = {
-    "view": "What is the view of this image?",
-    "sex": "What is the gender of this patient?",
-}
-# Of (target, reference): which answers of one finding make it so, and which set operation of two
-# lists. What is still absent is absent from both.
-_SAME = {"still_present": (1, 1), "still_absent": (0, 0), "new": (1, 0), "resolved": (0, 1)}
 
 
 def is_image(select: Select) -> bool:
     """Is it this module's to compile? (The other heads of studies are like those of any event.)"""
-    return select.event.kind in IMAGE or select.head in _OF_IMAGE
+    return select.event.kind in IMAGE or HEADS[select.head].sql == "image"
 
 
 def compile_image(select: Select) -> str:
     """NeuralSQL of a select about findings, widths, views. Raises FormError."""
     event, head = select.event, select.head
-    if head in _OF_IMAGE:
-        return f"SELECT {call(_OF_IMAGE[head], _STUDY)} FROM tb_cxr{where(rows(event))}"
+    if sentence := HEADS[head].part if event.kind == "study" else "":
+        return f"SELECT {call(sentence, _STUDY)} FROM tb_cxr{where(rows(event))}"
     if event.of is None:
         raise unsupported("a finding without the study it is looked for in")
     if event.comparison:
         return _compared(select)
     if head in ("exists", "none"):
-        if event.kind in _WIDTHS:
-            found = f"{call(_WIDTHS[event.kind], _STUDY)} = 1"
+        if sentence := KINDS[event.kind].sentence:
+            found = f"{call(sentence, _STUDY)} = 1"
         else:
             found = condition(event.items, event.places, _STUDY)
         return f"SELECT {_yes(head, found)} FROM tb_cxr{where(rows(event.of))}"
@@ -153,7 +142,7 @@ def _both(event: Event) -> str:
     """The condition on both studies, for single findings."""
     names, op = names_of(event.items)
     spots, place_op = places_of(event.places)
-    now, before = _SAME[event.comparison or ""]
+    now, before = COMPARISONS[event.comparison or ""].answers
 
     def one(name: str, spot: str | None) -> str:
         sentence = is_there(name, spot)

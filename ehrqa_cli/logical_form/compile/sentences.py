@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORIES, OBJECTS
-from ehrqa_cli.logical_form.form import ABNORMALITY, Arg, Event, Filter, Items, Lit
+from ehrqa_cli.logical_form.form import ABNORMALITY, Arg, Items, Lit
 
 ABNORMAL = "abnormality"
 _PLURALS = {
@@ -83,12 +83,6 @@ def condition(items: Items | None, places: Items | None, study: str) -> str:
         _join(op, [call(is_there(name, spot), study) + " = 1" for name in names]) for spot in spots
     ]
     return _join(place_op, each)
-
-
-def showing(event: Event, study: str) -> list[str]:
-    """The condition of ``showing ( F at P )``, if the event has one."""
-    found: Filter | None = event.get("showing")
-    return [condition(found.items, found.places, study)] if found else []
 
 
 def _join(op: str, parts: list[str]) -> str:

@@ -8,6 +8,7 @@ from ehrqa_cli.logical_form.compile.conditions import source, unsupported, where
 from ehrqa_cli.logical_form.compile.groups import in_unit
 from ehrqa_cli.logical_form.compile.relations import inherited, relation_of, side, window
 from ehrqa_cli.logical_form.form import Select
+from ehrqa_cli.logical_form.grammar import HEADS
 
 
 def wait(select: Select) -> str:
@@ -31,4 +32,4 @@ def wait(select: Select) -> str:
         f"JOIN ( {to_side} ) AS T2 ON T1.subject_id = T2.subject_id{where(matched)} "
         "GROUP BY T1.subject_id, T1.t"
     )
-    return f"SELECT {select.head.split('_')[0].upper()}( m ) FROM ( {each} )"
+    return f"SELECT {HEADS[select.head].how.upper()}( m ) FROM ( {each} )"

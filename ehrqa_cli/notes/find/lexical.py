@@ -10,11 +10,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.notes.find import terms
+from ehrqa_cli.words.lists import stop_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-_STOP_FILE = Path(__file__).with_name("stop_words.txt")
 _SHORT = 4  # letters of a name that is no word to be stemmed
 _MOST_GROUPS = 24  # words of a question that are looked up
 _MOST_LETTERS = 2000  # characters of a question that are read
@@ -43,12 +41,12 @@ def groups(question: str) -> list[Group]:
     found: dict[str, Group] = {}
     for start, end in terms.phrases(text):
         phrase = " ".join(text[start:end])
-        if phrase in stop_words() or (len(phrase) == 1 and not phrase.isdigit()):
+        if phrase in stop_words("find") or (len(phrase) == 1 and not phrase.isdigit()):
             continue
         names = {
             name: weight
             for name, weight in terms.names_of(phrase).items()
-            if name not in _plain_words() or name == phrase
+            if name not in terms.plain() or name == phrase
         }
         found.setdefault(phrase, Group(phrase, names))
     return list(found.values())[:_MOST_GROUPS]
@@ -129,26 +127,3 @@ def _marked(text: str) -> list[tuple[int, int]]:
             places.append((at, at + len(inside)))
         at += len(inside) + len(rest)
     return places
-
-
-@cache
-def stop_words() -> frozenset[str]:
-    """Words of a question that say nothing of what is asked."""
-    return frozenset(word for word in _stop_file() if word[0] != "!")
-
-
-@cache
-def _plain_words() -> frozenset[str]:
-    """Names of terms.txt that are plain English words too."""
-    return frozenset(word[1:] for word in _stop_file() if word[0] == "!")
-
-
-@cache
-def _stop_file() -> tuple[str, ...]:
-    return word_list(_STOP_FILE)
-
-
-def word_list(path: Path) -> tuple[str, ...]:
-    """The words of a file whose lines are words, or remarks behind "#"."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return tuple(word for line in lines if not line.startswith("#") for word in line.split())

@@ -8,12 +8,12 @@ ends its reach. The words are data, in ``stance_triggers.txt``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ehrqa_cli.contracts.notes import Stance
+from ehrqa_cli.words.lists import sections
 
 _FILE = Path(__file__).with_name("stance_triggers.txt")
 # The first that holds is told: an absent thing of a relative is absent.
@@ -125,19 +125,8 @@ def _stops(family: bool) -> re.Pattern[str]:
 
 @cache
 def _lists() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, phrase in _read(_FILE.read_text(encoding="utf-8").splitlines()):
-        found.setdefault(name, []).append(phrase)
-    return found
-
-
-def _read(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    name = ""
-    for line in lines:
-        if line.startswith("["):
-            name = line.strip("[]")
-        elif line and not line.startswith("#"):
-            yield from ((name, phrase) for phrase in line.split(" | "))
+    lists = sections(_FILE).items()
+    return {head: [p for line in lines for p in line.split(" | ")] for head, lines in lists}
 
 
 def _any_of(phrases: list[str]) -> re.Pattern[str]:

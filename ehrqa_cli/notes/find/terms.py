@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ehrqa_cli.words.lists import sections, word_list
+
 _FILE = Path(__file__).with_name("terms.txt")
 _DENYING_FILE = Path(__file__).with_name("denying_words.txt")
+_PLAIN = "plain English"
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST = 6  # words of a phrase
 # British and American spelling.
@@ -24,11 +27,8 @@ _SPELT = (
     ("fibre", "fiber"), ("litre", "liter"), ("sulph", "sulf"), ("orthopaed", "orthoped"),
     ("ised", "ized"), ("hiatus", "hiatal"),
 )  # fmt: skip
-SAME, KIND, AMBIGUOUS = (
-    0.8,
-    0.6,
-    0.4,
-)  # how much a line with another name counts (1: the word itself)
+# How much a line with another name counts (1: the word itself).
+SAME, KIND, AMBIGUOUS = 0.8, 0.6, 0.4
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,7 @@ def _asked() -> dict[str, str]:
 
 @cache
 def _denying() -> tuple[tuple[str, frozenset[str]], ...]:
-    lines = _DENYING_FILE.read_text(encoding="utf-8").splitlines()
-    parts = [line.partition(" : ") for line in lines if " : " in line and line[0] != "#"]
+    parts = [line.partition(" : ") for line in sections(_DENYING_FILE)[""]]
     return tuple(
         (word, frozenset(map(_key, _names(denied))))
         for left, _, denied in parts
@@ -187,9 +186,13 @@ def concepts() -> tuple[Concept, ...]:
 
 
 @cache
-def _lines() -> tuple[str, ...]:
-    lines = _FILE.read_text(encoding="utf-8").splitlines()
-    return tuple(line for line in lines if line and line[0] not in "#[")
+def plain() -> frozenset[str]:
+    """Names that are plain English words too, and no abbreviations of anything in a note."""
+    return word_list(_FILE, _PLAIN)
+
+
+def _lines() -> Iterator[str]:
+    return (line for head, lines in sections(_FILE).items() if head != _PLAIN for line in lines)
 
 
 def _read(line: str) -> Concept:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
-from ehrqa_cli.notes.find.lexical import Group, groups, word_list
+from ehrqa_cli.notes.find.lexical import Group, groups
 from ehrqa_cli.notes.find.wordpieces import token_ids
+from ehrqa_cli.words.lists import stop_words
 
-_FRAME_FILE = Path(__file__).with_name("frame_words.txt")
 _FRAME = 0.3  # how much a frame word tells, against a word that is not one
 _FIRST_WORD, _LAST_WORD = 1995, 30522  # of the vocabulary, which goes from frequent to rare
 
@@ -240,7 +239,7 @@ def telling(phrase: str) -> float:
     """How much a word or phrase tells, 0 to 1: rare words of English more, frame words little."""
     words = phrase.split()
     rarity = max(_rarity(word) for word in words)
-    return rarity * (_FRAME if all(word in frame_words() for word in words) else 1.0)
+    return rarity * (_FRAME if stop_words("frame").issuperset(words) else 1.0)
 
 
 def _rarity(word: str) -> float:
@@ -252,9 +251,3 @@ def _rarity(word: str) -> float:
         return 1.0
     place = max(0, ids[0] - _FIRST_WORD) / 20
     return min(1.0, math.log1p(place) / math.log1p((_LAST_WORD - _FIRST_WORD) / 20))
-
-
-@cache
-def frame_words() -> frozenset[str]:
-    """The words of frame_words.txt."""
-    return frozenset(word_list(_FRAME_FILE))

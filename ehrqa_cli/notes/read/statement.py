@@ -15,9 +15,10 @@ from itertools import pairwise
 
 from ehrqa_cli.contracts.notes import Line, Stance
 from ehrqa_cli.notes.find import terms
-from ehrqa_cli.notes.find.lexical import Group, Places, matches, stop_words
+from ehrqa_cli.notes.find.lexical import Group, Places, matches
 from ehrqa_cli.notes.read.speaking import Span, Wanted, stance_in
 from ehrqa_cli.notes.read.topic import topic
+from ehrqa_cli.words.lists import stop_words
 
 _FIELD = re.compile(r"[^:]{1,30}:.{0,60}$")  # of a note's head: "Patient ID: 20113"
 _END = re.compile(r"[,;]|\.\s")
@@ -76,7 +77,9 @@ def judge(question: str, lines: Sequence[Line]) -> Verdict:
 def _nearest(wanted: Wanted, lines: Sequence[Line]) -> tuple[Line, ...]:
     """The lines that name most words of what is asked about, by any name that goes with them. That
     the notes are silent may be said only where there is none."""
-    words = {w for group in wanted.core for w in group.phrase.split() if w not in stop_words()}
+    words = {
+        w for group in wanted.core for w in group.phrase.split() if w not in stop_words("find")
+    }
     groups = [*wanted.core, *(Group(word, terms.names_of(word)) for word in sorted(words))]
     named = matches(groups, [line.text for line in lines]).sum(axis=0)
     order = sorted(range(len(lines)), key=lambda n: (-named[n], n))
@@ -161,7 +164,7 @@ def _words_at(things: Sequence[_Thing], n: int, span: Span) -> list[Span]:
 
 def _apart(phrase: str, texts: Places) -> dict[int, list[Span]]:
     """Where the words of a phrase stand near one another otherwise: "allergy: penicillin"."""
-    words = [w for w in phrase.split() if w not in stop_words()]
+    words = [w for w in phrase.split() if w not in stop_words("find")]
     if len(words) < 2:
         return {}
     places = [texts.of(frozenset.union(*terms.proofs(word))) for word in words]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
 from ehrqa_cli.notes.find import lexical, terms
 from ehrqa_cli.notes.find.lexical import Group
 from ehrqa_cli.notes.read.question import AnswerKind, kind_of, telling
+from ehrqa_cli.words.lists import stop_words
 
-_LIGHT_FILE = Path(__file__).with_name("light_words.txt")
 _WHO = re.compile(
     r"\b(?:the\s+)?(?:patient|pt|subject|case|record|chart|mrn)(?:'s)?\s*(?:id|number|no\.?"
     r"|with id)?"
@@ -168,12 +167,7 @@ def _clinical(group: Group) -> bool:
 
 
 def _tells(group: Group) -> bool:
-    return not all(
-        word in light_words() or word in lexical.stop_words() for word in group.phrase.split()
+    return any(
+        word not in stop_words("find") and word not in stop_words("light")
+        for word in group.phrase.split()
     )
-
-
-@cache
-def light_words() -> frozenset[str]:
-    """The words of light_words.txt."""
-    return frozenset(lexical.word_list(_LIGHT_FILE))

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ehrqa_cli.contracts.notes import Note
-from ehrqa_cli.notes.find.lexical import stop_words
 from ehrqa_cli.notes.lines import split
+from ehrqa_cli.words.lists import stop_words
 
 LONGEST = 300  # characters, of a piece of evidence as of an excerpt
 _MOST = 3  # pieces
@@ -37,7 +37,7 @@ class Place:
 
 def content(text: str) -> frozenset[str]:
     """The words that say something, shortened so that "treated" is "treatment", and all numbers."""
-    words = (w for w in _WORD.findall(text.lower()) if w not in stop_words())
+    words = (w for w in _WORD.findall(text.lower()) if w not in stop_words("find"))
     return frozenset(w if w[0].isdigit() else w[:_STEM] for w in words if len(w) > 1 or w.isdigit())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -13,25 +13,20 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.sets.own import card as cards
 from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.sets.own.films import select
 from ehrqa_cli.sets.own.journal import Journal, Plain, write_list, writing
 from ehrqa_cli.sets.own.layouts import AnswerText, made, write_questions, write_sheet
+from ehrqa_cli.sets.own.paraphrases import Wordings, question_templates, vqa_asked
 from ehrqa_cli.sets.own.questions import UNANSWERABLE, Questions, Sources
 from ehrqa_cli.sets.own.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.sheet import TABLE, Labels
 from ehrqa_cli.sets.own.vqa import VqaQuestions, entropies
 from ehrqa_cli.sets.own.working import Working
-from ehrqa_cli.sets.pairs.paraphrase import (
-    Paraphrases,
-    ParaphraseTask,
-    Wordings,
-    question_templates,
-    vqa_asked,
-)
+from ehrqa_cli.sets.pairs.paraphrase import Paraphrases, ParaphraseTask
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
 from ehrqa_cli.vqa import OracleGraphs, Vqa
 
@@ -128,7 +123,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         }
     finally:
         working.close()
-    return _end(journal, card, _about_questions(card))
+    return _end(journal, card, cards.about_questions(card))
 
 
 @dataclass(frozen=True)
@@ -199,7 +194,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         "paraphrases": said.counts() if order.wordings else None,
         "answer_entropy": entropies(answers),
     }
-    return _end(journal, card, _about_vqa(card))
+    return _end(journal, card, cards.about_vqa(card))
 
 
 def _splits(path: Path | None) -> Plain:
@@ -223,7 +218,8 @@ def _paraphrases(
 def templates_hash() -> str:
     """The SHA-256 of the templates and wordings that questions are made from."""
     root = resources.files("ehrqa_cli.sets")
-    folders = (root / "pairs", root / "pairs" / "templates", root / "own")
+    templates = root / "pairs" / "templates"
+    folders = (root / "pairs", templates, templates / "aggregate", root / "own")
     files = [f for folder in folders for f in folder.iterdir() if f.name.endswith(".toml")]
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda f: f.name):
@@ -310,58 +306,3 @@ def _vqa(record: Plain) -> Plain:
         "template_arguments": record["arguments"],
         "answer": record["answer"],
     }
-
-
-def _about_questions(card: Mapping[str, Any]) -> str:
-    counts, settings = card["counts"], card["settings"]
-    lines = [
-        "# Questions over an EHR",
-        "",
-        f"{counts['questions']:,} questions, built by ehrqa {settings['ehrqa']} from "
-        f"`{settings['database']['name']}` ({settings['database']['fingerprint']}), seed "
-        f"{settings['seed']}; now is {settings['as_of']}.",
-        "",
-        "They hold values of that EHR: keep them where it may be kept.",
-        "",
-        *_read_back("ehrsql", "ehrxqa"),
-        *(cards.table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN),
-        *_gaps(card),
-    ]
-    return "\n".join(lines)
-
-
-_SHOWN = ("split", "family", "patient_scope", "answer", "time_filter")
-
-
-def _about_vqa(card: Mapping[str, Any]) -> str:
-    counts, settings = card["counts"], card["settings"]
-    lines = [
-        "# Questions about chest X-rays",
-        "",
-        f"{counts['questions']:,} questions about {card['images']['left']:,} images, built by "
-        f"ehrqa {settings['ehrqa']} from the labels {settings['scene_graphs']['scene_graphs']}, "
-        f"seed {settings['seed']}.",
-        "",
-        *_read_back("mimic-cxr-vqa"),
-        cards.table(card["images"], "images"),
-        *(cards.table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN_VQA),
-        *_gaps(card),
-    ]
-    return "\n".join(lines)
-
-
-_SHOWN_VQA = ("split", "content_type", "semantic_type", "answer")
-
-
-def _read_back(*names: str) -> Iterator[str]:
-    yield "Measure on it:"
-    yield ""
-    for name in names:
-        yield f"    ehrqa eval {name} --data DIR --split valid --db FILE"
-    yield ""
-
-
-def _gaps(card: Mapping[str, Any]) -> Iterator[str]:
-    found = card["templates"]
-    yield f"{found['templates_filled']} of {found['templates']} templates were filled."
-    yield from (f"* not filled: {name}" for name in found["templates_not_filled"])

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +133,58 @@ def _kind(record: Plain) -> str:
 def _asked(record: Plain) -> str:
     # A question about one image says nothing of the image in its words.
     return f"{record.get('study_id', '')} " + " ".join(record["question"].lower().split())
+
+
+_SHOWN = ("split", "family", "patient_scope", "answer", "time_filter")
+_SHOWN_VQA = ("split", "content_type", "semantic_type", "answer")
+
+
+def about_questions(card: Mapping[str, Any]) -> str:
+    """The README of a set of questions over an EHR."""
+    counts, settings = card["counts"], card["settings"]
+    lines = [
+        "# Questions over an EHR",
+        "",
+        f"{counts['questions']:,} questions, built by ehrqa {settings['ehrqa']} from "
+        f"`{settings['database']['name']}` ({settings['database']['fingerprint']}), seed "
+        f"{settings['seed']}; now is {settings['as_of']}.",
+        "",
+        "They hold values of that EHR: keep them where it may be kept.",
+        "",
+        *_read_back("ehrsql", "ehrxqa"),
+        *(table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN),
+        *_gaps(card),
+    ]
+    return "\n".join(lines)
+
+
+def about_vqa(card: Mapping[str, Any]) -> str:
+    """The README of a set of questions about images."""
+    counts, settings = card["counts"], card["settings"]
+    lines = [
+        "# Questions about chest X-rays",
+        "",
+        f"{counts['questions']:,} questions about {card['images']['left']:,} images, built by "
+        f"ehrqa {settings['ehrqa']} from the labels {settings['scene_graphs']['scene_graphs']}, "
+        f"seed {settings['seed']}.",
+        "",
+        *_read_back("mimic-cxr-vqa"),
+        table(card["images"], "images"),
+        *(table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN_VQA),
+        *_gaps(card),
+    ]
+    return "\n".join(lines)
+
+
+def _read_back(*names: str) -> Iterator[str]:
+    yield "Measure on it:"
+    yield ""
+    for name in names:
+        yield f"    ehrqa eval {name} --data DIR --split valid --db FILE"
+    yield ""
+
+
+def _gaps(card: Mapping[str, Any]) -> Iterator[str]:
+    found = card["templates"]
+    yield f"{found['templates_filled']} of {found['templates']} templates were filled."
+    yield from (f"* not filled: {name}" for name in found["templates_not_filled"])

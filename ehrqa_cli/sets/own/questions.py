@@ -22,7 +22,7 @@ from ehrqa_cli.sets.own.periods import Now
 from ehrqa_cli.sets.own.shares import SPLITS, Answers, Turns, fraction, split_at, splits_among
 from ehrqa_cli.sets.own.sheet import Labels, Unsheeted, answer_sheet
 from ehrqa_cli.sets.own.working import Working, is_empty
-from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.image_wording import ImageTemplate
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.paraphrase import Paraphrases

@@ -1,6 +1,6 @@
 """Questions about groups, made of parts: what is counted, by what, of whom, with which note.
 
-``templates/aggregate*.toml`` hold parts and shapes. A shape is a form and wordings with holes;
+``templates/aggregate/`` holds parts and shapes. A shape is a form and wordings with holes;
 a part fills a hole in both at once: ``%g%`` of the form takes the part's form (``%g.rel%`` its
 text ``rel``), ``<g>`` of a wording its words (``<g_noun>`` its text ``noun``). Parts are drawn
 one after another, each fitting those before it, so that a hundred shapes and a hundred parts
@@ -14,20 +14,24 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ehrqa_cli.logical_form.grammar import FILTER_NAMES, KINDS
 from ehrqa_cli.sets.pairs.asides import with_note
 from ehrqa_cli.sets.pairs.events import BARE, EVENT_WEIGHTS, EVENTS
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.surface import Words, render
 from ehrqa_cli.sets.pairs.templates import FOLDER, Template, split_form
 from ehrqa_cli.sets.pairs.wording import Node, parse_wording
 
-if TYPE_CHECKING:
-    from ehrqa_cli.sets.pairs.generate import Generator
-
 FAMILY = "aggregate"
+# In this order: a seed draws the same pairs as long as it stays.
+FILES = (
+    "counts_and_groups", "people_and_measures", "numbers_by_group", "groups_over_a_bound",
+    "admissions_and_waits", "shares_and_charges", "columns_of_a_patient",
+    "columns_of_patients_and_sets", "rates_and_totals",
+)  # fmt: skip
 _HOLE = re.compile(r"%([a-z0-9]+)(?:\.([a-z_]+))?%")
 _SLOT = re.compile(r"[\[{][a-z_0-9:]+[\]}]")
 _NOT_TEXTS = ("table", "kind", "kinds", "axis", "abstain", "weight", "form")
@@ -91,7 +95,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that aggregate*.toml holds."""
+    """Everything that ``templates/aggregate/`` holds."""
 
     tables: dict[str, tuple[Part, ...]]
     shapes: tuple[Shape, ...]
@@ -103,8 +107,8 @@ def load_parts() -> Parts:
     KeyError for a hole without a table."""
     tables: dict[str, list[Part]] = {"event": list(_events())}
     entries: list[dict[str, Any]] = []
-    for path in sorted(FOLDER.glob("aggregate*.toml")):
-        with path.open("rb") as file:
+    for name in FILES:
+        with (FOLDER / FAMILY / f"{name}.toml").open("rb") as file:
             data = tomllib.load(file)
         for entry in data.get("part", ()):
             tables.setdefault(entry["table"], []).append(_part(entry))

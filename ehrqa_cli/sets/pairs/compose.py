@@ -19,8 +19,6 @@ _LIST = (
     "(which|what) {who} {past}", "<asks> (the |)(ids of |patient ids of |)(the |all |){who} who"
     " {past}", "<asks> (the |all |){who} (who|that) {past}",
 )  # fmt: skip
-_SINGLE = ("dx", "proc", "rx", "lab", "specimen", "mtest", "intake", "careunit")
-_ICU = ("vital", "intake")
 
 
 class Composer:

@@ -11,11 +11,10 @@ from ehrqa_cli.sets.pairs.image_wording import ImageTemplate
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.slots import SlotSampler, canonical
 from ehrqa_cli.sets.pairs.surface import Words, render
-from ehrqa_cli.sets.pairs.times import Spoken
+from ehrqa_cli.sets.pairs.times import Drawn, Spoken
 
 SLOT = re.compile(r"\$?[{\[]([a-z_0-9]+)[}\]]")
 _KINDS = ("object", "attribute", "category")
-Drawn = dict[str, dict[str, Spoken]]
 
 
 class ImageMaker:

@@ -9,10 +9,9 @@ of a file as soon as it is done, with what was kept and what was rejected why.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,8 +29,8 @@ from ehrqa_cli.sets.pairs.paraphrase_words import slots_of, spell
 Note = Callable[[int, int], None]
 
 
-def _silent(_done: int, _of: int) -> None:
-    return None
+def silent(_done: int, _of: int) -> None:
+    """Told of progress, say nothing."""
 
 
 MOST_TOKENS = 56
@@ -42,7 +41,7 @@ SYSTEM = (
     "exactly the same answer. Keep every name, number and time as it is written. Change the other "
     "words and their order. Write one short question or request and nothing else."
 )
-_OPENINGS: Mapping[str, tuple[str, ...]] = {
+OPENINGS: Mapping[str, tuple[str, ...]] = {
     "yes or no": ("Is it true that", "Did", "Check whether", "Is there", "I need to know if", "Do"),
     "a count": ("How many", "Count", "What is the number of", "Tell me how many", "Give me the"),
     "a time": ("Tell me when", "At what time", "Find the date", "When exactly", "I need the time"),
@@ -118,7 +117,7 @@ def write(
     embed: Embed,
     path: Path,
     each: int = EACH,
-    note: Note = _silent,
+    note: Note = silent,
 ) -> Paraphrases:
     """Paraphrase the templates ``asked``, up to ``each`` sentences written for one; ``every`` are
     all templates, among which a paraphrase must be nearest to its own. Templates that ``path``
@@ -140,7 +139,7 @@ def write(
                 file.write(json.dumps(made.plain(), ensure_ascii=False) + "\n")
                 file.flush()
     except OSError as error:
-        raise _unwritten(path, error) from None
+        raise unwritten(path, error) from None
     note(len(asked), len(asked))
     return found
 
@@ -168,14 +167,14 @@ def openings(text: str) -> tuple[str, ...]:
     """How a paraphrase of this question can begin."""
     lower = text.lower()
     if is_yes_no(text):
-        return _OPENINGS["yes or no"]
+        return OPENINGS["yes or no"]
     if lower.startswith(("how many", "count")):
-        return _OPENINGS["a count"]
+        return OPENINGS["a count"]
     if lower.startswith("when"):
-        return _OPENINGS["a time"]
+        return OPENINGS["a time"]
     if lower.startswith(("list", "what are", "provide", "which")) or "list all" in lower:
-        return _OPENINGS["a list"]
-    return _OPENINGS["something"]
+        return OPENINGS["a list"]
+    return OPENINGS["something"]
 
 
 def _sentence(opening: str, rest: str) -> str:
@@ -224,155 +223,9 @@ def _whole(path: Path) -> int:
     return data.rfind(b"\n") + 1
 
 
-def all_templates() -> Iterator[ParaphraseTask]:
-    """The templates of both kinds of set."""
-    yield from question_templates()
-    yield from vqa_asked()
-
-
-def question_templates() -> Iterator[ParaphraseTask]:
-    """The 417 templates over tables and images."""
-    from ehrqa_cli.sets.pairs.image_templates import image_templates
-    from ehrqa_cli.sets.pairs.templates import load_library
-
-    for table in load_library().families["table"]:
-        yield ParaphraseTask("table", table.text)
-    for image in image_templates():
-        yield ParaphraseTask(image.modality, image.text)
-
-
-def vqa_asked() -> Iterator[ParaphraseTask]:
-    """The 48 templates about one image, each with a parser that tells what a sentence asks."""
-    from ehrqa_cli.sets.own.vqa_templates import TEMPLATES
-    from ehrqa_cli.vqa import Unparsed, parse
-
-    for _, text in TEMPLATES:
-        wanted = parse(spell(text).text)
-
-        def same(said: str, wanted: Any = wanted) -> bool:
-            try:
-                return bool(parse(said) == wanted)
-            except Unparsed:
-                return False
-
-        yield ParaphraseTask("vqa", text, same)
-
-
-class LocalChat:
-    """A GGUF model on this computer, greedy. Without ``threads``, as many as a model is given."""
-
-    def __init__(self, path: Path, threads: int = 0) -> None:
-        from ehrqa_cli.chat import Transcript
-        from ehrqa_cli.llama import Llama
-
-        self._llama = Llama(path, threads)
-        self._transcript = Transcript(self._llama)
-
-    def complete(self, system: str, user: str, opening: str) -> str:
-        """As Chat's."""
-        transcript = self._transcript
-        ids = [*transcript.chat(system, user), *self._llama.tokenize(opening)]
-        return transcript.write(transcript.read(ids), MOST_TOKENS, "\n")
-
-    def close(self) -> None:
-        """Free the model."""
-        self._llama.close()
-
-
-class Wordings(Protocol):
-    """Where a set's paraphrases come from."""
-
-    def settings(self) -> Mapping[str, Any]:
-        """What they depend on."""
-
-    def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """The paraphrases of the templates ``asked``, also written to ``path``."""
-
-
-@dataclass(frozen=True)
-class ByModel:
-    """Written by a GGUF model; ``note`` is told how many templates are done, of how many. Raises
-    ModelError for a file that is none."""
-
-    model: Path
-    threads: int = 0
-    note: Note = _silent
-
-    def settings(self) -> Mapping[str, Any]:
-        """The model's and the prompt's hashes."""
-        from ehrqa_cli.chat import Gguf
-
-        prompt = json.dumps([SYSTEM, dict(_OPENINGS), EACH, MOST_TOKENS]).encode()
-        return {
-            "model": self.model.name,
-            "model_sha256": Gguf.named(self.model).sha256,
-            "prompt_sha256": hashlib.sha256(prompt).hexdigest(),
-        }
-
-    def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """As Wordings'."""
-        if path.is_file() and all((a.family, a.text) in read(path).done for a in asked):
-            return read(path)
-        chat = LocalChat(self.model, self.threads)
-        try:
-            return write(asked, list(all_templates()), chat, local_embed(), path, note=self.note)
-        finally:
-            chat.close()
-
-
-@dataclass(frozen=True)
-class FromFile:
-    """Those that another set has, or that somebody has looked through."""
-
-    file: Path
-
-    def settings(self) -> Mapping[str, Any]:
-        """The file's hash."""
-        read(self.file)
-        return {"file_sha256": hashlib.sha256(self.file.read_bytes()).hexdigest()}
-
-    def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """As Wordings'."""
-        found = read(self.file)
-        wanted = {(a.family, a.text) for a in asked}
-        own = Paraphrases({key: done for key, done in found.done.items() if key in wanted})
-        lines = (json.dumps(d.plain(), ensure_ascii=False) + "\n" for d in own.done.values())
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(lines), encoding="utf-8")
-        except OSError as error:
-            raise _unwritten(path, error) from None
-        return own
-
-
-def wordings(name: str, threads: int = 0, note: Note = _silent) -> ByModel | FromFile:
-    """What ``--paraphrase`` names: a file of paraphrases (by its ending .jsonl), a GGUF file, or a
-    model that was pulled. Raises ModelError for none of these."""
-    from ehrqa_cli.chat import Gguf
-
-    path = Path(name)
-    if path.suffix == ".jsonl":
-        return FromFile(path)
-    if path.suffix == ".gguf" or path.is_file():
-        return ByModel(path, threads, note)
-    return ByModel(Gguf.pulled(name).path, threads, note)
-
-
-def _unwritten(path: Path, error: OSError) -> BuildError:
+def unwritten(path: Path, error: OSError) -> BuildError:
+    """The error of a file of paraphrases that cannot be written."""
     return BuildError(
         f"cannot write {path}: {error.strerror or error}",
         "make room, then run the same command again: it goes on",
     )
-
-
-def local_embed() -> Embed:
-    """The sentence encoder that the notes are searched with."""
-    from ehrqa_cli.notes.find.embed import Embedder
-
-    embedder = Embedder.open(threads=1)
-
-    def embed(texts: Iterable[str]) -> Sequence[Sequence[float]]:
-        rows: Sequence[Sequence[float]] = embedder.embed(list(texts)).tolist()
-        return rows
-
-    return embed

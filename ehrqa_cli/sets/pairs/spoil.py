@@ -11,17 +11,14 @@ import re
 import tomllib
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from ehrqa_cli.sets.pairs.cxr_vocabulary import draw
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.slots import canonical
 from ehrqa_cli.sets.pairs.surface import render, without_patient
 from ehrqa_cli.sets.pairs.templates import Template
-from ehrqa_cli.sets.pairs.times import Spoken
-
-if TYPE_CHECKING:
-    from ehrqa_cli.sets.pairs.generate import Drawn, Generator
+from ehrqa_cli.sets.pairs.times import Drawn, Spoken
 
 _KINDS = ("drug", "lab", "dx", "proc", "intake", "output", "specimen", "mtest", "careunit",
           "route", "vital", "abbrev")  # fmt: skip

@@ -60,15 +60,14 @@ def split_form(form: str) -> tuple[tuple[str, bool], ...]:
 
 @lru_cache(maxsize=1)
 def load_library() -> Library:
-    """Read phrases.toml and every other file of the templates folder; a file's name without
-    a trailing number is its family (``compose2.toml`` belongs to ``compose``)."""
+    """Read every file of the templates folder; a file's name is the family of its templates."""
     shared_phrases: dict[str, str] = {}
     families: dict[str, list[Template]] = {}
-    for path in sorted(FOLDER.glob("*.toml")):
+    for path in sorted(FOLDER.rglob("*.toml")):
         with path.open("rb") as file:
             data = tomllib.load(file)
         shared_phrases.update(data.get("phrases", {}))
-        family = path.stem.rstrip("0123456789")
+        family = path.stem
         shared = {entry["name"]: entry["wordings"] for entry in data.get("shared", ())}
         for entry in data.get("template", ()):
             families.setdefault(family, []).append(_template(entry, family, shared))

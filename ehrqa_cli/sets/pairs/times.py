@@ -34,6 +34,8 @@ class Spoken:
     form: str
 
 
+# Values by the canonical name of their slot, and by the style that they are said in.
+Drawn = dict[str, dict[str, Spoken]]
 NOTHING = Spoken("", "")
 
 

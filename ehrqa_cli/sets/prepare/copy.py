@@ -6,7 +6,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -92,7 +92,7 @@ class _Copy:
                     marks.append(int(str(row[0])))
                 yield made
 
-        kept = insert(connection, table.name, names, rows())
+        kept = bulk.insert(connection, table, rows(), names)
         return TableCount(table.name, read, kept, dict(sorted(dropped.items())))
 
 
@@ -218,19 +218,6 @@ def _born(copy: _Copy, who: int, moved: str, dates: Dates) -> str:
     return f"{date(year, 1, 1) + timedelta(days=drawn) - days} 00:00:00"
 
 
-def insert(
-    connection: sqlite3.Connection,
-    table: str,
-    names: Sequence[str],
-    rows: Iterable[Sequence[object]],
-) -> int:
-    """Insert rows of these columns, numbered from 0; how many."""
-    marks = ", ".join("?" * (len(names) + 1))
-    statement = f"INSERT INTO {table} (row_id, {', '.join(names)}) VALUES ({marks})"
-    found = connection.executemany(statement, ((i, *row) for i, row in enumerate(rows)))
-    return max(found.rowcount, 0)
-
-
 @dataclass(frozen=True)
 class Copied:
     """A new database: the rows of its tables, and of how many the time lies before the frame."""
@@ -302,6 +289,5 @@ def _images(connection: sqlite3.Connection, work: _Copy) -> TableCount:
             # An id names a file: it keeps its capitals.
             yield (patient, visit, study.study, study.image, moved, view)
 
-    names = [n for n in BY_NAME["tb_cxr"].names() if n != "row_id"]
-    kept = insert(connection, "tb_cxr", names, rows())
+    kept = bulk.insert(connection, BY_NAME["tb_cxr"], rows())
     return TableCount("tb_cxr", len(work.drawn.studies), kept, dict(dropped))

@@ -20,7 +20,7 @@ from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError, DatabaseError, UsageError
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.ehr.backend.open import now_in
+from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mimic.files import find
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions

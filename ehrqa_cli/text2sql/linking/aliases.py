@@ -12,28 +12,16 @@ import re
 from collections.abc import Iterator
 
 from ehrqa_cli.text2sql.linking.titles import HEAD, title_aliases
-from ehrqa_cli.text2sql.linking.tokens import fold
+from ehrqa_cli.text2sql.linking.tokens import WORDS, fold
+from ehrqa_cli.words import lists
 
 __all__ = ["HEAD", "aliases", "words"]
 
 _WORD = re.compile(r"[^\W_]+(?:'s)?")
 _PARENTHESIS = re.compile(r"[(\[]([^)\]]*)[)\]]")
 _STRENGTH = re.compile(r"^\d+(?:\.\d+)?(?:mg|mcg|g|ml|units?|meq)?$")
-_SALTS_TEXT = """
-acetate acetonide besylate besilate bitartrate bromide calcium carbonate chloride citrate
-fumarate gluconate hcl hydrobromide hydrochloride hyclate maleate magnesium mesylate monohydrate
-na nitrate oxalate phosphate potassium propionate proxetil sodium succ succinate sulfate sulphate
-tartrate xinafoate human alfa
-"""
-_SALTS = frozenset(_SALTS_TEXT.split())
-_FORMS_TEXT = """
-cream crrt cr delayed desensitization diskus disintegrating drip ec elixir enema er extended
-flush gel hr hydrox infusion inhalation inhaler iv jelly la lotion liquid lozenge mdi ml nasal
-neb nebulizer odt ointment ophth ophthalmic oral patch powder release replacement rinse sl soln
-solution spray sprinkles sr supp supps suppository susp suspension sustained syrup tab tablet
-topical vag viscous xl xr infatab buffered bolus additive concentrate reduced regular
-"""
-_FORMS = frozenset(_FORMS_TEXT.split())
+_SALTS = lists.word_list(WORDS, "salts")
+_FORMS = lists.word_list(WORDS, "forms")
 _PLAIN = frozenset({"immediate", "release", "ir", "full", "unspecified", "nos"})
 # a lab is of blood unless its name says otherwise
 _FLUIDS = {

@@ -8,47 +8,13 @@ from __future__ import annotations
 
 import re
 
-from ehrqa_cli.text2sql.linking.tokens import Token
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
+from ehrqa_cli.words.lists import everyday_words, sections
 
-# Everyday words that hospital vocabularies also use as values.
-_COMMON_TEXT = """
-a abnormal active age aged air alive all ambulatory an and any as at bag ball bath bed been
-blood body both bottle brain by cancelled care case chest clear cold count current daily data
-day days dead death department died diet discharge doctor done dose drug ear ed elective
-emergency english er eye family female fever first fluid food for from general gift given heart
-help high home hospital hour id if in injury inpatient is it lab last left light low male
-married mass may me mediastinal medical medicine meds month morning name neurology no none
-normal not number nurse observation observe of off old on one open or oral order other out
-outpatient pain patient pericardial plan plasma positive procedure psychiatry pt rate ratio
-rehab replace rest result right room self service set side single skin spanish specimen stay
-stool surgery surgical syringe system tap test thyroid time tissue to total transplant trauma
-tube turn type unit unknown unspecified urgent urine use vascular vial visit void volume ward
-water weight wound year yes
-"""
-COMMON = frozenset(_COMMON_TEXT.split())
-
-_STEMS = {
-    "drug": r"prescri|drug|medic|med$|meds$|dose|dosage|rx|route|order|given|give|got|get|receiv|"
-    r"administ|cost|price|charge|intake|took|take|taken|pharm",
-    "lab": r"lab|labs|laborator|test|value|level|result|measure|reading|percentile|concentration|"
-    r"minim|maxim|lowest|highest|average|mean|count|above|below|under|over|low|high|normal|abnormal",
-    "vital": r"vital|value|level|measure|reading|sign",
-    "intake": r"intake|input|infus|given|receiv|administ|fluid|drip|got|had|have|volume|amount",
-    "output": r"output|excret|drain|volume|amount|produc",
-    "specimen": r"specimen|microb|culture|organism|test|sample|tested|grow|grew|bacteri|isolat",
-    "mtest": r"microb|culture|organism|test|grow|grew|bacteri|isolat",
-    "organism": r"organism|microb|culture|grow|grew|bacteri|infect|isolat|found|detect",
-    "dx": r"diagnos|condition|disease|disorder|suffer|history|dx|problem|comorbid",
-    "proc": r"procedure|operation|surger|undergo|underw|receiv|perform|treatment|done",
-    "careunit": r"careunit|unit|ward|depart|stay|transfer|admit|admission|moved|locat|service",
-    "admloc": r"admi|arriv|came|come|transfer|from|via|through",
-    "admtype": r"admi|type|urgency",
-    "dischloc": r"discharg|dispo|sent|destination",
-    "insurance": r"insur|payer|payor|coverage|covered",
-    "language": r"language|speak|spoke",
-    "marital": r"marital|marri|widow|divorc|status|spouse",
+_WORDS = {
+    kind: re.compile(rf"\b(?:{'|'.join(stems.split())})")
+    for kind, _, stems in (line.partition(" = ") for line in sections(WORDS)["types"])
 }
-_WORDS = {kind: re.compile(rf"\b(?:{stems})") for kind, stems in _STEMS.items()}
 
 _SPOKEN_OF = frozenset({"insurance", "language", "marital"})
 
@@ -87,7 +53,7 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     after = tokens[last].text if last < len(tokens) else ""
     if kind in _SPOKEN_OF and word not in _NO_KIND and after in _PERSONS:
         return True  # "single women"
-    weak = word in COMMON or len(word) <= _WEAK_LETTERS.get(kind, 2)
+    weak = word in everyday_words() or len(word) <= _WEAK_LETTERS.get(kind, 2)
     if kind in ("admtype", "admloc", "dischloc", "language"):
         weak = True
     return not weak or named(kind, folded)
@@ -163,7 +129,7 @@ def _careunit(word: str, tokens: list[Token], first: int, last: int, folded: str
     after = tokens[last].text if last < len(tokens) else ""
     if before in _UNIT or after in _UNIT:
         return True
-    if word not in COMMON:
+    if word not in everyday_words():
         return True
     if before not in _INTO:
         return False

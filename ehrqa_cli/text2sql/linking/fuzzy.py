@@ -15,19 +15,19 @@ from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.text2sql.linking.aliases import HEAD, words
 from ehrqa_cli.text2sql.linking.context import (
-    COMMON,
     allowed,
     named,
     ordinary_word_allowed,
     short_name_allowed,
 )
-from ehrqa_cli.text2sql.linking.english import ENGLISH_WORDS, ORDINARY
 from ehrqa_cli.text2sql.linking.exact import singulars
 from ehrqa_cli.text2sql.linking.names import KINDS, Meaning, Name, Names
-from ehrqa_cli.text2sql.linking.question_words import QUESTION_WORDS
 from ehrqa_cli.text2sql.linking.spelling import SHORTEST, Spelling
 from ehrqa_cli.text2sql.linking.synonyms import vocabulary
-from ehrqa_cli.text2sql.linking.tokens import Token
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
+from ehrqa_cli.words import lists
+
+_SPELT_ALIKE = lists.word_list(WORDS, "spelt alike")
 
 _RANK = {kind: place for place, kind in enumerate(KINDS)}
 _PLACES = frozenset({"admloc", "admtype", "dischloc"})
@@ -62,7 +62,7 @@ class FuzzyFinder:
 
     @cached_property
     def _spelling(self) -> Spelling:
-        return Spelling(self.names, vocabulary() | ENGLISH_WORDS)
+        return Spelling(self.names, vocabulary() | lists.word_list(WORDS, "one slip away"))
 
     def find(
         self, folded: str, tokens: list[Token], links: list[Link]
@@ -124,7 +124,7 @@ class FuzzyFinder:
         possible = [
             kind
             for kind, names in kinds.items()
-            if (phrase not in QUESTION_WORDS or _comes_from(kind, tokens, low))
+            if (phrase not in lists.question_words() or _comes_from(kind, tokens, low))
             and _in_place(kind, phrase, names)(kind, tokens, low, high, folded)
             and (named(kind, folded) or not _needs_naming(kind, names))
         ]
@@ -204,7 +204,7 @@ def _in_place(kind: str, phrase: str, names: list[Name]) -> Callable[..., bool]:
     """The rule of place: short names of ours and ordinary words have stricter ones."""
     if kind == "route":
         return allowed
-    if phrase in ORDINARY:
+    if phrase in _SPELT_ALIKE:
         return ordinary_word_allowed
     if len(phrase) > 2:
         return allowed
@@ -296,4 +296,4 @@ def _candidates(tokens: list[Token], taken: list[tuple[int, int]]) -> list[tuple
 
 
 def _ordinary(word: str) -> bool:
-    return len(word) < 3 or word in QUESTION_WORDS or word in COMMON
+    return len(word) < 3 or word in lists.everyday_words()

@@ -19,18 +19,14 @@ from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
-from ehrqa_cli.text2sql.linking.tokens import Token, fold, tokenize
+from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
+from ehrqa_cli.words.lists import word_list
 
 _ABBREVIATION = re.compile(
     r"\b(?:stands? for|abbreviat\w*|acronyms?|short for|full form|meaning of|spell(?:ed)? out|"
     r"expansion of)\b|\bwhat (?:does|do|did|is)\b.{1,80}\bmean(?:ing)?\b\W*$"
 )
-_FRAME_TEXT = """
-what does do did is the a an of for stand stands abbreviation abbreviated abbreviations mean
-means meaning acronym full form tell me explain term in to word short name by please can you
-could it and or are full expansion define definition out spell i that this how as at on
-"""
-_ABBREVIATION_FRAME = frozenset(_FRAME_TEXT.split())
+_ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )

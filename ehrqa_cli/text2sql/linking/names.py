@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.text2sql.linking.aliases import HEAD, aliases, words
-from ehrqa_cli.text2sql.linking.context import COMMON
 from ehrqa_cli.text2sql.linking.synonyms import Concept, concepts
+from ehrqa_cli.words.lists import everyday_words
 
 # a name of the type written first is meant where nothing in the question decides
 KINDS = (
@@ -147,7 +147,7 @@ class Names:
             if not found and concept.kind in _REPORTED:
                 own = (concept.targets[0][0],) if concept.kind == "drug" else ()
                 for phrase in (*concept.phrases, *own):
-                    if phrase not in self._names and phrase not in COMMON:
+                    if phrase not in self._names and phrase not in everyday_words():
                         self.missing.setdefault(phrase, concept.kind)
 
     def _values(self, kind: str, concept: Concept) -> list[Name]:

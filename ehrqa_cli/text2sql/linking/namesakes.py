@@ -14,7 +14,8 @@ from ehrqa_cli.ehr.value_index import ValueIndex, stems
 from ehrqa_cli.text2sql.linking.aliases import HEAD, aliases, words
 from ehrqa_cli.text2sql.linking.context import named
 from ehrqa_cli.text2sql.linking.names import Names
-from ehrqa_cli.text2sql.linking.tokens import key
+from ehrqa_cli.text2sql.linking.tokens import WORDS, key
+from ehrqa_cli.words.lists import word_list
 
 # The tables in which one thing may stand under several names.
 _ELSEWHERE = {"drug": ("intake",), "intake": ("drug",), "lab": ("drug", "intake")}
@@ -25,7 +26,7 @@ _APART = re.compile(
     r"|long-term|adverse|poisoning|underdosing|observation|special screening|screening)\b"
 )
 _WAYS = frozenset({"abnormal", "high", "low", "elevated", "raised", "normal", "increased"})
-_SMALL = frozenset(stems("a an and any of the or for to in with by on due unspecified patient"))
+_SMALL = frozenset(stem for word in word_list(WORDS, "small") for stem in stems(word))
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ The files under ``synonyms/`` are read once; their README says how a line is wri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ehrqa_cli.text2sql.linking.aliases import words
+from ehrqa_cli.words.lists import sections
 
 _FOLDER = Path(__file__).with_name("synonyms")
 
@@ -32,26 +32,21 @@ class Concept:
 @cache
 def concepts() -> tuple[Concept, ...]:
     """All lines of all files."""
-    found: list[Concept] = []
-    for path in sorted(_FOLDER.glob("*.txt")):
-        if path.stem != "README":
-            found.extend(_read(path.read_text(encoding="utf-8")))
-    return tuple(found)
+    return tuple(
+        _read(kind, line)
+        for path in sorted(_FOLDER.glob("*.txt"))
+        if path.stem != "README"
+        for kind, lines in sections(path).items()
+        for line in lines
+    )
 
 
-def _read(text: str) -> Iterator[Concept]:
-    kind = ""
-    for line in text.splitlines():
-        if not line or line.startswith("#"):
-            continue
-        if line.startswith("["):
-            kind = line.strip("[]")
-            continue
-        left, _, right = line.partition(" = ")
-        targets = tuple(
-            tuple(_name(part) for part in group.split(" && ")) for group in left.split(" | ")
-        )
-        yield Concept(kind, targets, tuple(_name(phrase) for phrase in right.split(" | ")))
+def _read(kind: str, line: str) -> Concept:
+    left, _, right = line.partition(" = ")
+    targets = tuple(
+        tuple(_name(part) for part in group.split(" && ")) for group in left.split(" | ")
+    )
+    return Concept(kind, targets, tuple(_name(phrase) for phrase in right.split(" | ")))
 
 
 def _name(text: str) -> str:

@@ -11,6 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ehrqa_cli.text2sql.linking.tokens import WORDS
+from ehrqa_cli.words.lists import word_list
+
 HEAD = 50  # the penalty of the first words of a title: "diverticulosis"
 _VAGUE = re.compile(
     r",? (?:unspecified|not elsewhere classified|not otherwise specified|not specified|nos|"
@@ -28,18 +31,7 @@ _PARENTHESIS = re.compile(r"\s*[(\[]([^)\]]*)[)\]]")
 _OF = re.compile(r"^(\w+(?: \w+)?) of (?:the )?(\w+(?: \w+)?)$")
 _HEAD = re.compile(r"^[^,(\[]+?(?=,| (?:of|with|without|due|in|to|and|or|for|by|as|following)\b)")
 _HEAD_LETTERS = 7
-# heads that name no disease
-_GENERIC_TEXT = """
-abnormal abnormality accidental acquired adverse anomalies assault attention blindness calculus
-cardiac cataract complication complications compression contact contusion dependence difficulty
-disease diseases dislocation disorder disorders disruption disturbance effusion electrolyte embolism
-encounter examination exposure fracture hemorrhage hemorrhages history infection infections injury
-laceration late malignant mechanical multiple neoplasm occlusion operating operation patient
-personal physical poisoning postprocedural presence prolapse removal resistance restraint secondary
-status stricture surgical swelling symptoms therapeutic transplant traumatic unspecified varices
-wound
-"""
-_GENERIC = frozenset(_GENERIC_TEXT.split())
+_GENERIC = word_list(WORDS, "generic heads")
 
 
 def title_aliases(title: str) -> Iterator[tuple[str, int]]:

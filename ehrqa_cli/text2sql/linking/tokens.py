@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+WORDS = Path(__file__).with_name("words.txt")  # the lists of this room that are no stop-words
 
 # Each replacement is one character long: offsets into the question stay valid.
 _LOOKALIKES = str.maketrans(

@@ -35,11 +35,11 @@ class ImagePane(Vertical):
 
     def __init__(self) -> None:
         super().__init__(Static(_EMPTY, classes="empty"))
-        self._images: Sequence[tuple[ImageView, Grey | None]] = ()
+        self._images: Sequence[ImageView] = ()
         self._at = 0
         self._beside = False
 
-    def show(self, images: Sequence[tuple[ImageView, Grey | None]]) -> None:
+    def show(self, images: Sequence[ImageView]) -> None:
         """Show the images of an answer."""
         self._images, self._at = images, 0
         self._draw()
@@ -64,7 +64,8 @@ class ImagePane(Vertical):
         self.mount_all(list(self._parts()) if self._images else [Static(_EMPTY, classes="empty")])
 
     def _parts(self) -> Iterator[Widget]:
-        view, picture = self._images[self._at]
+        view = self._images[self._at]
+        picture: Grey | None = view.picture
         more = f"  {self._at + 1} of {len(self._images)}, ] for the next" * (len(self._images) > 1)
         known = [part for part in (view.view, view.sex) if part]
         title = ", ".join([f"Study {view.study_id}", *known]) + more

@@ -12,6 +12,7 @@ from ehrqa_cli.tui.show import one_line, sparkline, text
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat import LabSeries, PatientSummary
+    from ehrqa_cli.engine.chat.events import PatientRead
 
 _EMPTY = (
     "No patient is chosen. Ask about one by number, or press F7 again to choose one;"
@@ -27,12 +28,12 @@ class PatientPane(VerticalScroll):
         self._page = Static(_EMPTY, markup=False, classes="part")
         super().__init__(self._page)
 
-    def show(self, summary: PatientSummary | None, problem: str, as_of: str) -> None:
-        """Show a patient as of a time; None with what there is to say instead."""
-        if summary is None:
-            self._page.update(text(problem or _EMPTY))
+    def show(self, read: PatientRead) -> None:
+        """Show a patient as of a time, or what there is to say instead."""
+        if read.summary is not None:
+            self._page.update(page(read.summary, read.as_of))
         else:
-            self._page.update(page(summary, as_of))
+            self._page.update(text(_EMPTY if read.problem is None else str(read.problem)))
         self.scroll_home(animate=False)
 
 
@@ -43,7 +44,9 @@ def page(patient: PatientSummary, as_of: str) -> Text:
     known += [f"{patient.age} years"] if patient.age is not None else []
     known += [f"died {patient.died[:10]}"] if patient.died else []
     out = text(", ".join(known) + "\n", "bold")
-    out.append_text(text(f"as of {as_of}, {_number(patient.notes, 'note')}\n", "dim"))
+    parts = [f"as of {as_of}"] if as_of else []
+    parts.append(_number(patient.notes, "note"))
+    out.append_text(text(", ".join(parts) + "\n", "dim"))
     if patient.only_notes:
         return out.append("\nKnown only from notes.")
     _heading(out, f"Admissions ({patient.admissions_in_all:,})")

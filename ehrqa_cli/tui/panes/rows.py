@@ -12,8 +12,7 @@ from textual.widgets import Static
 from ehrqa_cli.tui.show import cell, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
-    from ehrqa_cli.tui.messages import Evidence
+    from ehrqa_cli.engine.chat import Evidence, Turn
 
 _EMPTY = "The rows of an answer appear here."
 
@@ -44,7 +43,7 @@ def _answer(turn: Turn) -> Iterator[Widget]:
 
 def _cited(evidence: Evidence | None) -> Iterator[Widget]:
     for problem in evidence.problems if evidence else ():
-        yield Static(text(problem), markup=False, classes="notice -bad")
+        yield Static(text(problem.message), markup=False, classes="notice -bad")
     for name, result in evidence.rows if evidence else ():
         yield _heading(f"Rests on {name} ({len(result.rows):,})")
         yield table(result.columns, result.rows)

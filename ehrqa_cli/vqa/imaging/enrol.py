@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ehrqa_cli.contracts.errors import ImageError
 from ehrqa_cli.ehr.schema import BY_NAME
+from ehrqa_cli.sqlitefile import database
 from ehrqa_cli.vqa.imaging.decode import check
 from ehrqa_cli.vqa.imaging.find import ImageRoot
 from ehrqa_cli.vqa.imaging.shifts import Shifts
@@ -91,8 +92,10 @@ def prepare(connection: sqlite3.Connection) -> None:
     known = connection.execute("SELECT 1 FROM sqlite_schema WHERE lower(name) = 'tb_cxr'")
     if known.fetchone() is None:
         table = BY_NAME["tb_cxr"]
-        for statement in (table.ddl(), *table.index_ddl()):
-            connection.execute(statement)
+        connection.execute(table.ddl())
+        db = database(connection)
+        for name, columns, unique in table.every_index():
+            db.table("tb_cxr").create_index(columns, name, unique)
 
 
 class Enrolment:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.sqlitefile import make_private
+
 VERSION = 1
 SUFFIX = ".scene-graphs.sqlite"
 
@@ -127,7 +129,7 @@ class GraphCache:
             return cls(_memory())
         path = cache_path(db)
         try:
-            _make_private(path)
+            make_private(path)
             connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
         except (OSError, sqlite3.Error) as error:
             return cls(_copied(path), f"scene graphs are not kept: {path}: {_said(error)}")
@@ -192,16 +194,6 @@ class GraphCache:
         with self._lock:
             row = self._db.execute(sql, values).fetchone()
         return row[0] if row else None
-
-
-def _make_private(path: Path) -> None:
-    # Created before SQLite would, which gives a new file the umask's wider permissions.
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        if hasattr(os, "fchmod"):
-            os.fchmod(handle, 0o600)
-    finally:
-        os.close(handle)
 
 
 def _memory() -> sqlite3.Connection:

@@ -6,7 +6,6 @@ import csv
 import gzip
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,12 +13,12 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed, UsageError
 from ehrqa_cli.contracts.types import Row
-from ehrqa_cli.ehr.backend import parquet
+from ehrqa_cli.ehr.backend import bulk, parquet
 from ehrqa_cli.ehr.schema import BY_NAME, CXR_TABLES, EhrTable
+from ehrqa_cli.sqlitefile import database
 from ehrqa_cli.vqa.tables.rows import Graphs
 
 PARQUET, CSV = "parquet", "csv"
-_BUSY_SECONDS = 5.0
 # A question reads the relations that it is about; in a file they lie together.
 _ORDER = {"cxr_relations": "relation, study_id"}
 
@@ -29,37 +28,16 @@ def into_sqlite(db: Path, graphs: Graphs) -> None:
 
     One transaction: an error or Ctrl-C leaves the file as it was. Raises ImportFailed.
     """
-    uri = db.resolve().as_uri() + "?mode=rw"
-    hint = "the file must be writable and in no other use, and the disk not full"
-    try:
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
-    except sqlite3.Error as error:
-        raise ImportFailed(f"cannot write {db}: {error}", "check its permissions") from error
-    try:
-        connection.execute("BEGIN IMMEDIATE")
+    with bulk.changed(db) as connection:
+        tables = database(connection)
         for table in reversed(CXR_TABLES):
-            connection.execute(f"DROP TABLE IF EXISTS {table.name}")
+            tables.table(table.name).drop(ignore=True)
         for table in CXR_TABLES:
             connection.execute(table.ddl())
         for name, rows in _tables(graphs):
             marks = ", ".join("?" * len(BY_NAME[name].columns))
             connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-        for table in CXR_TABLES:
-            for statement in table.index_ddl():
-                connection.execute(statement)
-        _analyze(connection)
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise ImportFailed(f"cannot write {db}: {error}", hint) from error
-    finally:
-        connection.close()  # what is not committed is undone
-
-
-def _analyze(connection: sqlite3.Connection) -> None:
-    """Statistics as the importer makes them, so that SQLite chooses the right index."""
-    connection.execute("PRAGMA analysis_limit=1000").fetchall()
-    for table in CXR_TABLES:
-        connection.execute(f"ANALYZE {table.name}")
+        bulk.index(connection, CXR_TABLES)
 
 
 def into_folder(out: Path, graphs: Graphs, kind: str) -> list[Path]:

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import duckdb
 
-from ehrqa_cli.aside import Aside, Left
-from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
-from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.backend import Backend
+from ehrqa_cli.contracts.dialect import Dialect
+from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, LimitExceeded, Refused
 from ehrqa_cli.contracts.sample import SampleTable
-from ehrqa_cli.contracts.types import Limits, Result, Row
+from ehrqa_cli.contracts.types import Limits, Row
 from ehrqa_cli.sqltext import check_size
-from ehrqa_duckdb import settings
+from ehrqa_duckdb import files, settings
+from ehrqa_duckdb.dialect import DuckDb
 from ehrqa_duckdb.guard import Guard
 from ehrqa_duckdb.source import DuckdbSource, open_source
 from ehrqa_duckdb.values import plain
 from ehrqa_duckdb.write import write
 
 _CHUNK = 1000
-_RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
-_GRACE = 0.5  # seconds that a query has to end by itself once its time is over
 
 
-class DuckDbDatabase(Database):
+class DuckDbDatabase(Backend[duckdb.DuckDBPyConnection]):
     """A read-only EHR in DuckDB. Safe to use from several threads: queries wait for each other."""
 
     contract_version: ClassVar[int] = 1
     dialect: ClassVar[str] = "duckdb"
+    words: ClassVar[type[Dialect] | None] = DuckDb
+    in_files: ClassVar[bool] = True
+    settings: ClassVar[Mapping[str, str]] = settings.VARIABLES
 
     def __init__(self, source: DuckdbSource) -> None:
         """Use ``open``; this takes a source whose views are made and settings locked."""
+        super().__init__()
         self._source = source
-        self._connection = source.connection
-        self._aside = Aside()
-        self._left = False  # is a query still running that nobody waits for?
         self._guard = Guard(source.types)
-        self._lock = threading.Lock()
-        self._cancelled = False
-        self._timed_out = False
-        self._given_up = 0.0  # when a query was asked to end, by time.monotonic()
         self._fingerprint: str | None = None
         self._meta: dict[str, str] = dict(source.meta)
+
+    @classmethod
+    def knows(cls, path: Path) -> bool:
+        """Is it a DuckDB file, or a folder of Parquet or CSV files?"""
+        return files.is_duckdb(path) or files.has_tables(path)
 
     @classmethod
     def open(cls, target: str) -> DuckDbDatabase:
@@ -65,32 +65,6 @@ class DuckDbDatabase(Database):
         """Table to column to what it holds."""
         return self._source.types
 
-    def execute(self, sql: str, limits: Limits | None = None) -> Result:
-        """Run one SELECT of DuckDB's within ``limits``.
-
-        Raises Refused, LimitExceeded, Cancelled, or DatabaseError for SQL that is wrong.
-        """
-        limits = limits or Limits()
-        if len(sql) > limits.length:
-            raise LimitExceeded(
-                f"the query is longer than {limits.length:,} characters", "ask for less at once"
-            )
-        check_size(sql, 3 * limits.seconds)  # DuckDB reads faster than that, and cannot be ended
-        with self._lock:
-            self._cancelled = self._timed_out = False
-            try:
-                self._renew()
-                started = time.monotonic()
-                columns, rows = self._run(sql, limits)
-            except (duckdb.Error, MemoryError, RuntimeError, Left, KeyboardInterrupt) as error:
-                raise self._explain(error, limits) from error
-            elapsed = time.monotonic() - started
-        return Result(columns, tuple(rows[: limits.rows]), len(rows) > limits.rows, elapsed)
-
-    def cancel(self) -> None:
-        """End the running query from another thread; the one who watches it sees to that."""
-        self._cancelled = True
-
     def fingerprint(self) -> str:
         """``duckdb:`` and 16 hex digits, of the file's or files' sizes and some of their bytes."""
         if self._fingerprint is None:
@@ -107,88 +81,55 @@ class DuckDbDatabase(Database):
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
-        self._aside.close()
-        if not self._left:  # else it is closed when its query has ended
-            self._connection.close()
+        super().close()
+        self._source.connection.close()
 
     @classmethod
     def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str:
         """A DuckDB file of ``tables``."""
         return str(write(folder / "sample.duckdb", tables))
 
-    def _run(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row]]:
-        """Columns and rows. Raises Left when the query does not end by itself, having left it.
+    # --- what Backend asks for
 
-        DuckDB forgets an interrupt that comes before the query has begun, so it is repeated.
-        """
-        used = self._connection
-        deadline = time.monotonic() + limits.seconds
+    def check(self, sql: str, limits: Limits) -> None:
+        """Refuse what takes too long to read: DuckDB cannot be ended there."""
+        check_size(sql, 3 * limits.seconds)  # it reads faster than that
 
-        def work() -> tuple[tuple[str, ...], list[Row]]:
-            self._guard.check(sql, used, deadline)
-            return self._fetch(used, sql, limits)
+    def ready(self, held: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyConnection:
+        """The connection, or another in the place of one that is still busy."""
+        return held if held is not None else self._source.again()
 
-        def over() -> bool:
-            now = time.monotonic()
-            self._timed_out = self._timed_out or now > deadline
-            if self._timed_out or self._cancelled:
-                used.interrupt()
-                self._given_up = self._given_up or now
-            return bool(self._given_up) and now > self._given_up + _GRACE
+    def rows(
+        self, held: duckdb.DuckDBPyConnection, sql: str, limits: Limits
+    ) -> tuple[Sequence[str], Iterable[Row]]:
+        """The columns and rows of one SELECT of DuckDB's."""
+        self._guard.check(sql, held, time.monotonic() + limits.seconds)
+        held.execute(sql)
+        columns = [str(part[0]) for part in held.description or ()]
+        return columns, _plain(held, limits)
 
-        self._given_up = 0.0
-        try:
-            return self._aside.run(work, over, used.close)
-        except (Left, KeyboardInterrupt):
-            self._left = True
-            used.interrupt()
-            raise
+    def interrupt(self, held: duckdb.DuckDBPyConnection) -> None:
+        """End what runs."""
+        held.interrupt()
 
-    def _renew(self) -> None:
-        """Another connection in the place of one that is still busy."""
-        if self._left:
-            self._connection = self._source.again()
-            self._left = False
+    def release(self, held: duckdb.DuckDBPyConnection) -> None:
+        """Close a connection."""
+        held.close()
 
-    def _fetch(
-        self, connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits
-    ) -> tuple[tuple[str, ...], list[Row]]:
-        if self._timed_out or self._cancelled:
-            raise duckdb.InterruptException("Interrupted")
-        connection.execute(sql)
-        columns = tuple(str(part[0]) for part in connection.description or ())
-        rows: list[Row] = []
-        size = 0
-        while len(rows) <= limits.rows:
-            chunk = connection.fetchmany(min(_CHUNK, limits.rows + 1 - len(rows)))
-            if not chunk:
-                break
-            for raw in chunk:
-                row = tuple(plain(value) for value in raw)
-                size += sum(len(v) if isinstance(v, str) else 8 for v in row)
-                rows.append(row)
-                longest = max((len(v) for v in row if isinstance(v, str)), default=0)
-                if size > limits.length * _RESULT_FACTOR or longest > limits.length:
-                    raise LimitExceeded("the answer is too long", "select fewer rows or columns")
-            if self._cancelled or self._timed_out:
-                raise duckdb.InterruptException("Interrupted")
-        return columns, rows
-
-    def _explain(self, error: BaseException, limits: Limits) -> DatabaseError:
-        if self._cancelled:
-            return Cancelled("the query was cancelled", "run it again when you like")
-        if self._timed_out:
-            return LimitExceeded(
-                f"the query took longer than {limits.seconds:g} s",
-                "ask about fewer patients or a shorter time, or raise the time limit",
-            )
+    def explained(
+        self, error: BaseException, held: duckdb.DuckDBPyConnection | None, limits: Limits
+    ) -> EhrqaError | None:
+        """DuckDB's error in words."""
+        del held, limits
+        if not isinstance(error, duckdb.Error | MemoryError | RuntimeError):
+            return None
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
             return LimitExceeded(
                 f"the query needs more than {settings.memory()} of memory",
                 f"ask about fewer patients or a shorter time, or raise {settings.MEMORY}",
             )
-        if isinstance(error, duckdb.InterruptException | KeyboardInterrupt):  # Ctrl-C
+        if isinstance(error, duckdb.InterruptException):  # Ctrl-C
             return Cancelled("the query was interrupted", "run it again when you like")
         if isinstance(error, duckdb.ConnectionException):
             return DatabaseError("the database is closed", "open it again")
@@ -198,3 +139,9 @@ class DuckDbDatabase(Database):
             hint = "the file may be damaged or gone; put it back, or make it anew"
             return DatabaseError(f"cannot read {self._source.path}: {text}", hint)
         return DatabaseError(f"SQL error: {text}", "`ehrqa db info` lists tables and columns")
+
+
+def _plain(held: duckdb.DuckDBPyConnection, limits: Limits) -> Iterator[Row]:
+    while chunk := held.fetchmany(min(_CHUNK, limits.rows + 1)):
+        for raw in chunk:
+            yield tuple(map(plain, raw))

@@ -28,6 +28,29 @@ _CODE = "^-?0[0-9]"
 _TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$"
 
 
+def is_duckdb(path: Path) -> bool:
+    """Does it begin as DuckDB's files do?"""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(12)[8:12] == b"DUCK"
+    except (OSError, ValueError):
+        return False  # whoever opens it says what is wrong with it
+
+
+def has_tables(folder: Path) -> bool:
+    """Does a folder hold tables as Parquet or CSV files, itself or in folders within? Raises
+    DatabaseError for one that cannot be read."""
+    if not folder.is_dir():
+        return False
+    try:
+        inside = [folder, *(p for p in folder.iterdir() if p.is_dir())]
+        return any(f.name.lower().endswith((_PARQUET, *_CSV)) for d in inside for f in d.iterdir())
+    except OSError as error:
+        raise DatabaseError(f"cannot read {folder}: {error}", "check its permissions") from error
+
+
 def tables_in(folder: Path) -> dict[str, list[Path]]:
     """Table name (lower case) to its files. Raises DatabaseError for two that claim one name."""
     out: dict[str, list[Path]] = {}

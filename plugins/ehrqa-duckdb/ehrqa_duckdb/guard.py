@@ -19,7 +19,7 @@ from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded, Refused
 
 _ONE_SELECT = "ask with one SELECT; the database is only ever read"
 _CLOCK_HINT = "write the time as a literal, 'YYYY-MM-DD HH:MM:SS', or give --as-of"
-# Functions, and operators, which are functions to DuckDB: what dialects/duckdb.py writes, and
+# Functions, and operators, which are functions to DuckDB: what dialect.py writes, and
 # others that only calculate, in a time that their arguments' lengths bound.
 _LISTS = (
     "+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape ilike_escape not_like_escape",

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 
 MEMORY = "EHRQA_DUCKDB_MEMORY"
 THREADS = "EHRQA_DUCKDB_THREADS"
+VARIABLES = {
+    MEMORY: "the memory that a query may use, such as 2GB",
+    THREADS: "how many threads work at a query",
+}
 _MOST_MEMORY = 4 << 30
 
 

@@ -25,7 +25,8 @@ _BLOCK, _BLOCKS = 4096, 64
 
 @dataclass(frozen=True)
 class DuckdbSource:
-    """An open connection, what its tables' columns hold, and the files behind them."""
+    """A connection from which those that are asked are made (``again``), what its tables' columns
+    hold, and the files behind them."""
 
     path: Path
     connection: duckdb.DuckDBPyConnection

@@ -231,7 +231,7 @@ def test_the_doors_are_shut_below_the_guard(tmp_path: Path) -> None:
     parquet(tmp_path / "ehr", "e.parquet", "SELECT 1 AS n")
     (tmp_path / "secret.csv").write_text("a\n1\n")
     opened = DuckDbDatabase.open(str(tmp_path / "ehr"))
-    connection = opened._connection
+    connection = opened.ready(None)
     for sql in (
         f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')",
         f"SELECT * FROM read_csv('{tmp_path / 'ehr' / '..' / 'secret.csv'}')",
@@ -242,6 +242,7 @@ def test_the_doors_are_shut_below_the_guard(tmp_path: Path) -> None:
     ):
         with pytest.raises(duckdb.Error):
             connection.execute(sql)
+    connection.close()
     assert opened.execute("SELECT n FROM e").rows == ((1,),)
     opened.close()
 
@@ -302,7 +303,7 @@ def test_a_query_that_does_not_end_is_left(tmp_path: Path, monkeypatch: pytest.M
     opened = DuckDbDatabase.open(str(path))
     for end in (lambda: None, opened.cancel):
         with monkeypatch.context() as patched:
-            patched.setattr(opened, "_fetch", lambda *_: time.sleep(3))
+            patched.setattr(opened, "rows", lambda *_: time.sleep(3))
             timer = threading.Timer(0.1, end)
             timer.start()
             started = time.monotonic()

@@ -29,7 +29,7 @@ class Agreement:
 def agreement(ours: Sequence[float], theirs: Sequence[float]) -> Agreement:
     """How far two lists of scores rank the same systems alike; equal scores share their rank.
 
-    Raises EvaluationError for lists of other lengths, or without scipy.
+    Raises EvaluationError for lists of other lengths.
     """
     if len(ours) != len(theirs) or len(ours) < 2:
         raise EvaluationError(
@@ -37,10 +37,8 @@ def agreement(ours: Sequence[float], theirs: Sequence[float]) -> Agreement:
         )
     if len(set(ours)) == 1 or len(set(theirs)) == 1:
         return Agreement(None, None, systems=len(ours))
-    try:
-        from scipy import stats
-    except ImportError:
-        raise EvaluationError("scipy is not installed", "`pip install 'ehrqa_cli[eval]'`") from None
+    from scipy import stats
+
     rho, tau = stats.spearmanr(ours, theirs), stats.kendalltau(ours, theirs)
     return Agreement(
         float(rho.statistic), float(tau.statistic), float(rho.pvalue), float(tau.pvalue), len(ours)

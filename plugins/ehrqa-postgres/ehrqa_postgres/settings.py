@@ -8,6 +8,7 @@ from typing import Any
 
 ROLE = "EHRQA_POSTGRES_ROLE"
 READER = "ehrqa_reader"
+VARIABLES = {ROLE: "the role that may only read, which whoever could write takes"}
 
 # A connection that has gone dead is noticed after about half a minute, not after two hours.
 _OPENING = {"application_name": "ehrqa", "connect_timeout": "10",

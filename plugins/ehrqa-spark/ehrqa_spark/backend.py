@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ehrqa_cli.contracts.errors import DatabaseError, LimitExceeded
-from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.backend import Backend
+from ehrqa_cli.contracts.dialect import Dialect
+from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError
 from ehrqa_cli.contracts.sample import SampleTable
-from ehrqa_cli.contracts.types import Limits, Result
+from ehrqa_cli.contracts.types import Limits, Row
 from ehrqa_spark import engine as engines
-from ehrqa_spark import guard, write
+from ehrqa_spark import guard, settings, write
+from ehrqa_spark.dialect import Spark
 from ehrqa_spark.engine import Engine
-from ehrqa_spark.running import Running, explained
+from ehrqa_spark.running import Job, explained, lost
 from ehrqa_spark.source import META, SparkSource, find
 
 
-class SparkDatabase(Database):
-    """A read-only EHR in Parquet. Safe to use from several threads: queries wait for each other."""
+class SparkDatabase(Backend[Job]):
+    """A read-only EHR in Parquet. Safe to use from several threads: queries wait for each other.
+
+    If Spark ended since the last query, it is started again, for which the time limit does not
+    count.
+    """
 
     contract_version: ClassVar[int] = 1
     dialect: ClassVar[str] = "spark"
+    words: ClassVar[type[Dialect] | None] = Spark
+    settings: ClassVar[Mapping[str, str]] = settings.VARIABLES
+    ready_counts: ClassVar[bool] = False
 
     def __init__(self, source: SparkSource) -> None:
         """Use ``open``; this starts Spark, and reads what the tables are."""
+        super().__init__()
         self._source = source
-        self._lock = threading.Lock()
-        self._cancelled = False
-        self._closed = False
         self._engine: Engine | None = None
         self._session: Any = None
         try:
@@ -61,24 +67,6 @@ class SparkDatabase(Database):
         """Table to column to what it holds."""
         return self._types
 
-    def execute(self, sql: str, limits: Limits | None = None) -> Result:
-        """Run one SELECT of Spark's within ``limits``. If Spark ended since the last one, it is
-        started again, for which the time limit does not count.
-
-        Raises Refused, LimitExceeded, Cancelled, or DatabaseError for SQL that is wrong.
-        """
-        limits = limits or Limits()
-        if len(sql) > limits.length:
-            raise LimitExceeded(
-                f"the query is longer than {limits.length:,} characters", "ask for less at once"
-            )
-        guard.check_text(sql)
-        return self._run(sql, limits, list(self._types))
-
-    def cancel(self) -> None:
-        """End the running query from another thread; the one who waits for it sees to that."""
-        self._cancelled = True
-
     def fingerprint(self) -> str:
         """``spark:`` and 16 hex digits, of the files' names, sizes and times of change."""
         return "spark:" + self._source.fingerprint()
@@ -93,7 +81,7 @@ class SparkDatabase(Database):
 
     def close(self) -> None:
         """Close the database; a second call does nothing. Spark itself ends with the program."""
-        self._closed = True
+        super().close()
         self._session = self._engine = None
 
     @classmethod
@@ -101,15 +89,56 @@ class SparkDatabase(Database):
         """A folder of Parquet files of ``tables``."""
         return "spark:" + str(write.write(folder / "sample", tables))
 
-    def _run(self, sql: str, limits: Limits, tables: list[str]) -> Result:
-        with self._lock:
-            if self._closed:
-                raise DatabaseError("the database is closed", "open it again")
-            self._cancelled = False
-            running = Running(sql, limits, self._attached, tables)
-            columns, rows, elapsed = running.wait(lambda: self._cancelled)
-        cut = tuple(rows[: limits.rows])
-        return Result(columns, cut, len(rows) > limits.rows, elapsed)
+    # --- what Backend asks for
+
+    def check(self, sql: str, limits: Limits) -> None:
+        """Refuse a text that is none to Java."""
+        del limits
+        guard.check_text(sql)
+
+    def ready(self, held: Job | None) -> Job:
+        """A job of its own for each query."""
+        if held is not None:
+            held.done()
+        job = Job()
+        try:
+            job.session = self._attached(job.engine)
+        except BaseException:
+            job.done()
+            raise
+        return job
+
+    def rows(self, held: Job, sql: str, limits: Limits) -> tuple[Sequence[str], Iterable[Row]]:
+        """The columns and rows of one SELECT of Spark's."""
+        return self._answer(held, sql, limits, list(self._types))
+
+    def interrupt(self, held: Job) -> None:
+        """End what runs."""
+        held.stop()
+
+    def abandon(self, held: Job) -> None:
+        """Leave it to itself; its process ends if it does not."""
+        held.abandon()
+
+    def release(self, held: Job) -> None:
+        """It has ended."""
+        held.done()
+
+    def explained(self, error: BaseException, held: Job | None, limits: Limits) -> EhrqaError:
+        """A Java exception in words."""
+        del limits
+        if held is not None and held.engine.gone():
+            return lost(held.engine)
+        return explained(error)
+
+    def _answer(
+        self, held: Job, sql: str, limits: Limits, tables: list[str]
+    ) -> tuple[Sequence[str], Iterable[Row]]:
+        try:
+            return held.run(sql, limits, tables)
+        except BaseException:
+            held.done()
+            raise
 
     def _attached(self, engine: Engine) -> Any:
         """Our session in ``engine``, begun anew where it is another than the last time."""
@@ -121,8 +150,11 @@ class SparkDatabase(Database):
     def _read_meta(self) -> dict[str, str]:
         if META not in self._source.tables:
             return {}
+        limits, sql = Limits(seconds=60.0), f"SELECT key, value FROM {META}"
         try:
-            rows = self._run(f"SELECT key, value FROM {META}", Limits(seconds=60.0), [META]).rows
+            rows, _ = self.within(
+                limits, lambda held, _: list(self._answer(held, sql, limits, [META])[1])
+            )
         except DatabaseError:
             return {}
         return {str(key): str(value) for key, value in rows}

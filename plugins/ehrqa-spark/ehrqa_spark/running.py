@@ -1,11 +1,11 @@
-"""One query, run in a thread of its own, so that whoever asked can always give up on it."""
+"""One query in Spark: a group of jobs under a name, by which it can be ended."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, LimitExceeded
@@ -14,140 +14,84 @@ from ehrqa_spark import engine as engines
 from ehrqa_spark import guard, settings, told, values
 from ehrqa_spark.engine import Engine
 
-_RESULT_FACTOR = 16  # a whole result may be this many times Limits.length
 _CHUNK = 100  # rows in one message
-_LOOK = 0.02  # seconds between two looks at the clock, and at whether somebody gave up
-_GRACE = 0.6  # seconds that Spark has to end what was cancelled, before nobody waits for it
-_HANGING = 30.0  # seconds more, before its process is ended
+_LONGEST = 16  # a row may be this many times Limits.length, for the whole result may
+_HANGING = 30.0  # seconds, before the process is ended in which an abandoned query works
 
 _numbers = itertools.count(1)
 
 
-class Running:
-    """A query in a thread; ``wait`` for it once."""
+class Job:
+    """The engine that one query runs in, which nobody else ends meanwhile, and its session there
+    (set once it is known)."""
 
-    def __init__(
-        self,
-        sql: str,
-        limits: Limits,
-        attach: Callable[[Engine], Any],
-        tables: list[str],
-    ) -> None:
-        """``attach`` gives the session, and may begin it."""
-        self._sql, self._limits = sql, limits
-        self._attach, self._tables = attach, tables
-        self._group = f"ehrqa-{next(_numbers)}"
-        self._engine: Engine | None = None
-        self._started = 0.0
-        self._found: tuple[tuple[str, ...], list[Row]] | None = None
-        self._error: BaseException | None = None
-        self._done = threading.Event()
-        self._stopping: float | None = None
-        self._timed_out = False
-        threading.Thread(target=self._run, name=self._group, daemon=True).start()
+    session: Any = None
 
-    def wait(self, cancelled: Callable[[], bool]) -> tuple[tuple[str, ...], list[Row], float]:
-        """Columns, rows (one more than the limit where there are more) and seconds.
+    def __init__(self) -> None:
+        """Start Spark where it does not run. Raises DatabaseError."""
+        self.name = f"ehrqa-{next(_numbers)}"
+        self._working = ExitStack()
+        self.engine: Engine = self._working.enter_context(engines.using(self.name))
+        self._stopping = False
+        self._over = threading.Event()
 
-        Raises Refused, LimitExceeded, Cancelled or DatabaseError.
-        """
-        try:
-            while not self._done.wait(_LOOK):
-                now = time.monotonic()
-                late = self._started and now > self._started + self._limits.seconds
-                self._timed_out = self._timed_out or bool(late)
-                if self._stopping is None and (self._timed_out or cancelled()):
-                    self._stop(now)
-                if self._stopping is not None and now > self._stopping + _GRACE:
-                    self._abandon()
-                    break
-        except BaseException:
-            self._stop(time.monotonic())
-            raise
-        if cancelled():
-            raise Cancelled("the query was cancelled", "run it again when you like")
-        if self._timed_out:
-            raise LimitExceeded(
-                f"the query took longer than {self._limits.seconds:g} s",
-                "ask about fewer patients or a shorter time, or raise the time limit",
-            )
-        if self._error is not None:
-            raise self._explained(self._error) from self._error
-        columns, rows = self._found or ((), [])
-        return columns, rows, time.monotonic() - self._started
-
-    def _stop(self, now: float) -> None:
-        self._stopping = now
-        if self._engine is not None:  # in a thread, as Java may not answer
-            engine = self._engine
-            threading.Thread(target=engine.cancel, args=(self._group,), daemon=True).start()
-
-    def _abandon(self) -> None:
-        """Nobody waits any more; the next query ends the process if this one still works in it."""
-        if self._engine is not None:
-            self._engine.working.discard(self._group)
-            threading.Thread(target=self._end_hanging, daemon=True).start()
-
-    def _end_hanging(self) -> None:
-        if not self._done.wait(_HANGING) and self._engine and not self._engine.working:
-            self._engine.kill()
-
-    def _run(self) -> None:
-        try:
-            with engines.using(self._group) as engine:
-                self._engine = engine
-                session = self._attach(engine)
-                engine.group(self._group)
-                self._started = time.monotonic()
-                if self._stopping is None:
-                    self._found = self._collected(engine, session)
-        except BaseException as error:  # whoever waits gets it
-            self._error = error
-        finally:
-            self._done.set()
-        if self._engine is not None:
-            # Its tasks may have begun after the last look at them.
-            self._engine.settle(suspect=self._stopping is not None)
-
-    def _collected(self, engine: Engine, session: Any) -> tuple[tuple[str, ...], list[Row]]:
+    def run(self, sql: str, limits: Limits, tables: list[str]) -> tuple[list[str], Iterator[Row]]:
         """Check the statement, run the very plan that was checked, and read its rows."""
+        engine, session = self.engine, self.session
+        engine.group(self.name)
         state = session.sessionState()
-        parsed = state.sqlParser().parsePlan(self._sql)
-        guard.check_parsed(str(parsed.toJSON()), self._tables)
+        parsed = state.sqlParser().parsePlan(sql)
+        guard.check_parsed(str(parsed.toJSON()), tables)
         plan = state.executePlan(parsed, engine.no_commands).analyzed()
         guard.check_analyzed(str(plan.toJSON()))
         frame = engine.jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
         fields = values.fields(str(frame.schema().json()))
         types = [one["type"] for one in fields]
-        most = self._limits.length * _RESULT_FACTOR
-        frame = frame.limit(self._limits.rows + 1)
+        frame = frame.limit(limits.rows + 1)
         frame = frame.toDF(engine.sequence([f"c{i}" for i in range(len(types))]))
         frame = frame.selectExpr(engine.sequence([f"{values.written(types)} AS r"]))
+        most = limits.length * _LONGEST
         frame = frame.selectExpr(engine.sequence([f"IF(LENGTH(r) <= {most}, r, NULL)"]))
         texts = getattr(frame, "as")(engine.jvm.org.apache.spark.sql.Encoders.STRING())
-        listed = texts.collectAsList()
-        rows: list[Row] = []
-        size = 0
-        for at in range(0, int(listed.size()), _CHUNK):
-            until = min(at + _CHUNK, int(listed.size()))
-            chunk = str(engine.jvm.java.lang.String.join("\n", listed.subList(at, until)))
-            size += len(chunk)
-            for text in chunk.split("\n"):
-                row = values.read(text, types)
-                if row is None or size > most or self._too_long(row):
-                    raise LimitExceeded("the answer is too long", "select fewer rows or columns")
-                rows.append(row)
-        return tuple(one["name"] for one in fields), rows
+        return [one["name"] for one in fields], self._read(texts.collectAsList(), types)
 
-    def _too_long(self, row: Row) -> bool:
-        return any(isinstance(v, str) and len(v) > self._limits.length for v in row)
+    def _read(self, listed: Any, types: Sequence[Any]) -> Iterator[Row]:
+        try:
+            for at in range(0, int(listed.size()), _CHUNK):
+                until = min(at + _CHUNK, int(listed.size()))
+                chunk = self.engine.jvm.java.lang.String.join("\n", listed.subList(at, until))
+                for text in str(chunk).split("\n"):
+                    row = values.read(text, types)
+                    if row is None:
+                        hint = "select fewer rows or columns"
+                        raise LimitExceeded("the answer is too long", hint)
+                    yield row
+        finally:
+            self.done()
 
-    def _explained(self, error: BaseException) -> EhrqaError:
-        if isinstance(error, EhrqaError):
-            return error
-        if self._engine is not None and self._engine.gone():
-            return lost(self._engine)
-        return explained(error)
+    def stop(self) -> None:
+        """End what runs; a second call does nothing."""
+        if not self._stopping:
+            self._stopping = True  # in a thread, as Java may not answer
+            threading.Thread(target=self.engine.cancel, args=(self.name,), daemon=True).start()
+
+    def abandon(self) -> None:
+        """Nobody waits any more; the next query ends the process if this one still works in it."""
+        self.stop()
+        self.engine.working.discard(self.name)
+        threading.Thread(target=self._end_hanging, daemon=True).start()
+
+    def done(self) -> None:
+        """It has ended; a second call does nothing."""
+        self._working.close()
+        if self._stopping and not self._over.is_set():
+            # Its tasks may have begun after the last look at them.
+            threading.Thread(target=self.engine.settle, args=(True,), daemon=True).start()
+        self._over.set()
+
+    def _end_hanging(self) -> None:
+        if not self._over.wait(_HANGING) and not self.engine.working:
+            self.engine.kill()
 
 
 def lost(engine: Engine) -> DatabaseError:

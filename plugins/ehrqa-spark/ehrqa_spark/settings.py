@@ -12,6 +12,11 @@ from ehrqa_cli.contracts.errors import UsageError
 MASTER = "EHRQA_SPARK_MASTER"
 MEMORY = "EHRQA_SPARK_MEMORY"
 THREADS = "EHRQA_SPARK_THREADS"
+VARIABLES = {
+    MASTER: "where Spark runs: a cluster's address, or threads of this machine",
+    MEMORY: "the Java heap of the process here, such as 2GB",
+    THREADS: "how many threads work at a query",
+}
 _MOST_MEMORY = 2 << 30
 _SIZE = re.compile(r"([1-9][0-9]{0,6})\s*([kmgt])i?b?", re.I)
 # What an answer may depend on, whatever the user's own configuration of Spark says.

@@ -59,3 +59,17 @@ def test_a_log_that_cannot_be_written_says_how_to_mend_it(tmp_path: Path):
     (tmp_path / "log.db").write_text("this is not a database but some text of a few words")
     with pytest.raises(LogError):
         AnswerLog(tmp_path / "log.db").add(ANSWER)
+
+
+def test_a_log_that_lacks_a_column_gets_it(tmp_path: Path):
+    log = AnswerLog(tmp_path / "log.db")
+    with sqlite3.connect(log.path) as connection:
+        connection.execute("CREATE TABLE answers (asked_at, question, answer)")
+        connection.execute("INSERT INTO answers VALUES ('2026-01-01', 'before', '{}')")
+    connection.close()
+    log.add(ANSWER)
+    log.add(ANSWER)
+    connection = sqlite3.connect(log.path)
+    rows = connection.execute("SELECT question, status FROM answers").fetchall()
+    connection.close()
+    assert rows == [("before", None), ("how many?", "answered"), ("how many?", "answered")]

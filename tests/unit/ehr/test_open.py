@@ -11,18 +11,29 @@ from typing import ClassVar
 import pytest
 
 from ehrqa_cli import registry
+from ehrqa_cli.contracts.dialect import Dialect
 from ehrqa_cli.contracts.errors import DatabaseError, PluginError, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr import schema
-from ehrqa_cli.ehr.backend.open import backend_of, now_in, open_database, path_of
+from ehrqa_cli.ehr.backend.now import now_in
+from ehrqa_cli.ehr.backend.open import backend_of, open_database, path_of
 from ehrqa_cli.ehr.backend.translated import Translated
+
+# A dialect of which only LIKE is ever written here.
+Words: type[Dialect] = type(
+    "Words",
+    (Dialect,),
+    {name: lambda *parts: "?" for name in Dialect.__abstractmethods__}
+    | {"name": "elsewhere", "like": lambda _, text, pattern, escape: f"{text} ILIKE {pattern}"},
+)
 
 
 class Elsewhere(Database):
     """A database that does not speak SQLite's SQL, as a third party's may be."""
 
-    dialect: ClassVar[str] = "duckdb"
+    dialect: ClassVar[str] = "elsewhere"
+    words: ClassVar[type[Dialect] | None] = Words
     tables: ClassVar[dict[str, tuple[str, ...]]] = {
         t.name: tuple(c.name for c in t.columns) for t in schema.TABLES
     }
@@ -95,7 +106,6 @@ def test_what_opens_what(tmp_path: Path, demo_file: Path) -> None:
     assert backend_of(folder) == ("duckdb", str(folder))
     assert backend_of(f"duckdb:{duck}") == ("duckdb", str(duck))
     assert backend_of("postgresql://host/name") == ("postgres", "postgresql://host/name")
-    assert backend_of("no-such-scheme:x")[0] == "sqlite"
     assert backend_of(tmp_path / "missing")[0] == "sqlite"
 
 
@@ -108,7 +118,7 @@ def test_where_things_are_kept(tmp_path: Path, demo_file: Path) -> None:
 
 
 @pytest.mark.usefixtures("only_ours")
-@pytest.mark.parametrize("target", ["duckdb:x.duckdb", "postgresql://host/name", "spark:ehr"])
+@pytest.mark.parametrize("target", ["duckdb:x.duckdb", "postgresql://host/name", "no-such:x"])
 def test_a_backend_that_is_not_installed_is_named(target: str) -> None:
     with pytest.raises(PluginError) as raised:
         open_database(target)
@@ -131,8 +141,32 @@ def test_a_third_party_opens_its_scheme_and_gets_its_own_dialect() -> None:
     assert limits is not None
     assert 0 < limits.seconds < 2, "the time that writing it anew took is over"
     assert limits.rows == 3
-    assert database.dialect == "duckdb"
+    assert database.dialect == "elsewhere"
     assert database.fingerprint() == "elsewhere:1"
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_another_dialect_without_words_is_a_plugin_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Elsewhere, "words", None)
+    with pytest.raises(PluginError, match="how SQL is written in elsewhere"):
+        open_database("elsewhere:ward-7")
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_a_file_is_opened_by_the_plugin_that_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_file: Path
+) -> None:
+    odd = tmp_path / "odd.ehr"
+    odd.write_text("mine")
+    assert backend_of(odd)[0] == "sqlite"  # nobody's: SQLite's error says what it is not
+    monkeypatch.setattr(Nowhere, "in_files", True)
+    monkeypatch.setattr(Nowhere, "knows", lambda path: path.suffix == ".ehr")
+    assert backend_of(odd) == ("nowhere", str(odd))
+    assert backend_of(f"nowhere:{odd}") == ("nowhere", str(odd))
+    assert path_of(f"nowhere:{odd}") == odd
+    assert backend_of(demo_file)[0] == "sqlite"
+    with pytest.raises(DatabaseError, match="not a nowhere database"):
+        path_of(f"nowhere:{demo_file}")
 
 
 @pytest.mark.usefixtures("only_ours")

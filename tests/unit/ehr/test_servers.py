@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.ehr.backend import servers
 from ehrqa_cli.ehr.backend.open import address_of, backend_of, path_of
@@ -16,7 +17,11 @@ ADDRESS = "postgresql://reader@ward-7.example:5433/ehr?sslmode=require"
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of the test's own, and two plugins whose databases are no files."""
     monkeypatch.setattr(servers, "folder", lambda: tmp_path / "data" / "servers")
+    schemes = {"postgresql": "postgres", "spark": "spark"}
+    monkeypatch.setattr(registry, "database_of", schemes.get)
+    monkeypatch.setattr(registry, "load", lambda group, name, contract: contract)
 
 
 def test_an_address_has_a_path_that_leads_back_to_it() -> None:

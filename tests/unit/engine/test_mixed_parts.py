@@ -9,6 +9,7 @@ from ehrqa_cli.engine.mixed import Aspect, ComparedKind, Mixed, Relation, split
 from ehrqa_cli.engine.mixed.names import find_name, names_of, same_words
 from ehrqa_cli.engine.mixed.types import Measure, Stage
 from ehrqa_cli.engine.mixed.units import find_route, order, routes, same_kind
+from ehrqa_cli.logical_form import Select, bind, print_form
 
 KNOWN = {
     "heparin": "drug",
@@ -89,7 +90,10 @@ def test_recognised(text: str, kind: ComparedKind, relation: Relation):
     assert found is not None
     assert (found.kind, found.relation, found.refused) == (kind, relation, "")
     assert found.patient_id == 10018081
-    assert all("10018081" in asked for asked in found.table_questions)
+    assert found.form is not None and found.titles is not None
+    where = linked(text).links
+    for asked in (found.form, found.titles):
+        assert print_form(bind(asked, where)).endswith("patient 10018081")
 
 
 @pytest.mark.parametrize(
@@ -128,14 +132,45 @@ def test_without_a_patient():
     text = "does the note's potassium agree with the last measured?"
     found = split(text, linked(text, patient=False))
     assert found is not None
-    assert found.patient_id is None and found.table_questions == ()
+    assert found.patient_id is None and found.form is None and found.titles is None
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (
+            "was the heparin dose in the discharge summary the same as the last one ordered?",
+            'value last rx "heparin" patient 10018081',
+        ),
+        (
+            "is the highest lab value of potassium above that of the note?",
+            'max lab "potassium" patient 10018081',
+        ),
+        (
+            "is the lowest lab value of potassium below that of the note?",
+            'min lab "potassium" patient 10018081',
+        ),
+        (
+            "is heart failure of the discharge summary also coded?",
+            'exists dx "heart failure" patient 10018081',
+        ),
+        (
+            "is the furosemide in the discharge summary also found in the orders?",
+            'exists rx "furosemide" patient 10018081',
+        ),
+    ],
+)
+def test_what_the_tables_are_asked(text: str, form: str):
+    found = of(text)
+    assert found is not None and found.form is not None
+    assert print_form(bind(found.form, linked(text).links)) == form
 
 
 def test_the_part_of_the_stay():
     text = "does the potassium on admission in the note match the first lab value?"
     found = of(text)
     assert found is not None and found.stage is Stage.ADMISSION
-    assert "first" in found.table_questions[0]
+    assert isinstance(found.form, Select) and found.form.event.order == "first"
 
 
 @pytest.mark.parametrize(

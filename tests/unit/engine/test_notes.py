@@ -123,8 +123,7 @@ def test_what_the_tables_record_is_asked_of_them_first_whatever_the_words() -> N
 def test_an_answer_of_the_notes_is_given_as_the_goal_asks(
     sure: float | None, goal: str, given: bool
 ) -> None:
-    opened = with_notes(NoteAnswer("Colace 100 mg", (SPAN,), sure), LAST)
-    opened.goal = goal
+    opened = with_notes(NoteAnswer("Colace 100 mg", (SPAN,), sure), LAST, goal=goal)
     answer = ask(Question("what does patient 12345 take at home?"), opened)
     assert (answer.status is Status.ANSWERED) is given
     if not given:
@@ -230,7 +229,7 @@ def test_notes_without_a_database(tmp_path: Path) -> None:
     answer = ask(Question("what does patient 12345 take?"), opened)
     assert answer.status is Status.ANSWERED and answer.scope is Scope.NOTE
     opened.warm()  # and nothing else is opened
-    assert "database" not in vars(opened)
+    assert not Session.database.is_open(opened) and not Session.model.is_open(opened)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.bias import split
-from ehrqa_cli.evaluate.bias.ngrams import NO_FILTER, Patterns, filtered, ngrams, words
+from ehrqa_cli.evaluate.bias.ngrams import Patterns, ngrams, words
 from ehrqa_cli.evaluate.load import Dataset, Item, load_ehrsql
 
 
@@ -33,13 +33,6 @@ def test_ratios_are_those_of_table_1() -> None:
     assert [p.text for p in found.predominant(1, 25)] == ["department", "which"]
     assert found.strongest("The department today") == (39, 0, 0)
     assert found.strongest("appointment today") == (25, 25, 0)
-
-
-def test_the_filter_takes_at_least_the_ratio() -> None:
-    strongest = [(8.0, 0.0, 0.0), (7.9, 9.9, 3.9), (0.0, 0.0, 4.0)]
-    assert filtered(strongest, (8.0, 10.0, 4.0)).tolist() == [True, False, True]
-    assert not filtered(strongest, NO_FILTER).any()
-    assert filtered([], NO_FILTER).shape == (0,)
 
 
 def items() -> list[Item]:

@@ -12,10 +12,19 @@ import pytest
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form
 from ehrqa_cli.neuralsql import run
-from ehrqa_cli.sets.pairs.aggregate import AggregateMaker, Shape, Unfit, load_parts, ordered
+from ehrqa_cli.sets.pairs.aggregate import (
+    FAMILY,
+    FILES,
+    AggregateMaker,
+    Shape,
+    Unfit,
+    load_parts,
+    ordered,
+)
 from ehrqa_cli.sets.pairs.asides import with_note
-from ehrqa_cli.sets.pairs.generate import Generator, generate
-from ehrqa_cli.sets.pairs.templates import load_library
+from ehrqa_cli.sets.pairs.fill import Generator
+from ehrqa_cli.sets.pairs.generate import generate
+from ehrqa_cli.sets.pairs.templates import FOLDER, load_library
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary, read_vocabulary
 from ehrqa_cli.sets.pairs.wording import Node
 
@@ -146,3 +155,7 @@ def test_every_hole_of_a_form_is_spoken_of() -> None:
                 continue
             for wording in shape.wordings:
                 assert mentions(wording, hole.name), (shape.form, hole.name)
+
+
+def test_every_file_of_parts_is_read() -> None:
+    assert sorted(FILES) == sorted(path.stem for path in (FOLDER / FAMILY).iterdir())

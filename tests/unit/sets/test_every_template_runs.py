@@ -12,7 +12,7 @@ from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form, scope_of
 from ehrqa_cli.logical_form.normalise import normalise
 from ehrqa_cli.neuralsql import calls, run
-from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.image_templates import image_templates
 from ehrqa_cli.sets.pairs.images import ImageMaker
 from ehrqa_cli.sets.pairs.pair import Pair

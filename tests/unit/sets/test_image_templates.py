@@ -178,7 +178,7 @@ def test_drawn_words_are_what_the_linker_knows(kind: str) -> None:
 
 
 def test_unanswerable_families_use_known_slots_and_no_known_finding() -> None:
-    source = resources.files("ehrqa_cli.sets").joinpath("unanswerable_images.toml")
+    source = resources.files("ehrqa_cli.sets.pairs").joinpath("unanswerable_images.toml")
     families = tomllib.loads(source.read_text("utf-8"))["family"]
     assert len(families) >= 15
     outside = [f for f in families if f["name"].endswith("outside the labels")]

@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.sets.own.paraphrases import FromFile, all_templates, vqa_asked, wordings
 from ehrqa_cli.sets.pairs.paraphrase import (
-    FromFile,
     Paraphrases,
     ParaphraseTask,
-    all_templates,
     openings,
     read,
-    vqa_asked,
-    wordings,
     write,
 )
 from ehrqa_cli.sets.pairs.paraphrase_checks import is_yes_no, means_another, peers_of, rejected

@@ -15,7 +15,8 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.files import write_whole
 from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS, run_hash
 from ehrqa_cli.evaluate.records import Record
-from ehrqa_papers.abstention.study import Plan, Study
+from ehrqa_papers.abstention.plan import Plan
+from ehrqa_papers.abstention.study import Study
 
 NAME = "abstention"
 

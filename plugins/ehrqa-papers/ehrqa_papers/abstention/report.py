@@ -16,7 +16,8 @@ from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
 from ehrqa_cli.evaluate.tables import StudyTable
 from ehrqa_papers.abstention.figures import pattern_table
 from ehrqa_papers.abstention.kept import write_study
-from ehrqa_papers.abstention.study import Plan, Study, model_table
+from ehrqa_papers.abstention.plan import Plan
+from ehrqa_papers.abstention.study import Study, model_table
 from ehrqa_papers.abstention.study_pass import Regime, Runner
 
 

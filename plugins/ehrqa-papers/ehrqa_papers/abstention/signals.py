@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.engine.risk import Thresholds, risk
-from ehrqa_cli.evaluate.bias.ngrams import NO_FILTER, Patterns, Ratios, filtered
+from ehrqa_cli.evaluate.bias.ngrams import Patterns, Ratios
 from ehrqa_cli.evaluate.metrics import Outcome, Scores, score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import Goal, apply, choose
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PRECISION = 99.0  # per cent of P_exe, as the EHRSQL leaderboard asks
 Value = Callable[[Record], float]
+NO_FILTER: Ratios = (math.inf, math.inf, math.inf)
 
 # Scores of which more means surer; of all others more means more risk.
 SURE = frozenset({"sum_logprob", "mean_logprob", "min_logprob", "complete"})
@@ -95,6 +96,17 @@ class Measured:
     choice: Choice
     valid: Scores
     test: Scores | None
+
+
+def filtered(strongest: Sequence[Ratios], ratios: Ratios) -> Bools:
+    """Which questions the filter withholds, (questions,): those with an n-gram of at least the
+    ratio that its size asks for."""
+    import numpy as np
+
+    if not strongest:
+        return np.zeros(0, dtype=np.bool_)
+    found: Bools = np.any(np.array(strongest) >= np.array(ratios), axis=1)
+    return found
 
 
 @dataclass(frozen=True)

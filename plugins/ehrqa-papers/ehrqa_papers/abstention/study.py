@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
-from ehrqa_cli.engine.risk import Thresholds, probability
-from ehrqa_cli.evaluate.bias.ngrams import (
-    ORIGINAL_RATIOS,
-    SPLIT_RATIOS,
-    Patterns,
-    Ratios,
-    ngrams,
-)
-from ehrqa_cli.evaluate.bias.split import (
-    ABLATION,
-    PAPER,
-    Split,
-    SplitSettings,
-    at_random,
-    debiased,
-)
+from ehrqa_cli.engine.risk import probability
+from ehrqa_cli.evaluate.bias.ngrams import Patterns, ngrams
+from ehrqa_cli.evaluate.bias.split import Split, SplitSettings, at_random, debiased
 from ehrqa_cli.evaluate.calibration import Curve, auroc, risk_coverage
 from ehrqa_cli.evaluate.load import Item
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_cli.evaluate.variants import in_force
 from ehrqa_papers.abstention.figures import COLUMNS, notes, row
+from ehrqa_papers.abstention.plan import Plan
 from ehrqa_papers.abstention.signals import (
     BEAM,
     CHECKS,
     ENTROPY,
-    PRECISION,
     RISK_SHIPPED,
     Measured,
     Method,
@@ -49,28 +36,7 @@ from ehrqa_papers.abstention.signals import (
     recorded,
 )
 
-# As in the paper to 9; then ours.
-TABLES = ("1", "2", "3", "4", "5", "6", "7", "8", "10", "11", "12")
 FILTERS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, math.inf)  # Tables 6 and 7
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to measure. ``split`` and ``ablation`` are the debiased splits of Tables 3 and 5;
-    ``original`` and ``ratios`` the filters of Table 2 and of all new splits. Every split is made
-    ``repeats`` times from seeds ``seed``, ``seed`` + 1, ..., and means are given. ``signals``
-    names our own (none: all that were recorded)."""
-
-    split: SplitSettings = PAPER
-    ablation: tuple[SplitSettings, ...] = ABLATION
-    original: Ratios = ORIGINAL_RATIOS
-    ratios: Ratios = SPLIT_RATIOS
-    precision: float = PRECISION
-    seed: int = 0
-    repeats: int = 1
-    tables: frozenset[str] = frozenset(TABLES)
-    signals: tuple[str, ...] = ()
-    shipped: Thresholds = field(default_factory=Thresholds)
 
 
 class Study:

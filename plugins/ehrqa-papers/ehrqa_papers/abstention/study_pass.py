@@ -21,7 +21,7 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.evaluate.execution import Judge, open_judge
-from ehrqa_cli.evaluate.files import code_hash, hash_file
+from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain
 from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
@@ -29,6 +29,7 @@ from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD, OURS
 from ehrqa_cli.evaluate.variants import CHECKS_OFF
 from ehrqa_papers.abstention.written import read_written
+from ehrqa_papers.versions import code_hash
 
 SHIPPED = "shipped"
 GIVEN = "given"  # the method of a regime whose answers stand in a file, or are gold

@@ -9,7 +9,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.added import ListedCommand
-from ehrqa_cli.cli.eval.report import check_html, html_option, write_html
+from ehrqa_cli.cli.eval.report import check_html, html_option, print_table, write_html
 from ehrqa_cli.cli.eval.systems import workers_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
@@ -19,8 +19,8 @@ from ehrqa_cli.evaluate.catalogue import EHRSQL, Benchmark
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.bias.ngrams import Ratios
     from ehrqa_cli.evaluate.load import Dataset
+    from ehrqa_papers.abstention.plan import Plan
     from ehrqa_papers.abstention.report import AbstentionReport
-    from ehrqa_papers.abstention.study import Plan
     from ehrqa_papers.abstention.study_pass import Regime
 
 _LISTED = Benchmark(
@@ -179,7 +179,7 @@ def _regimes(flags: dict[str, Any]) -> list[Regime]:
 def _plan(flags: dict[str, Any]) -> Plan:
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.engine.risk import Thresholds
-    from ehrqa_papers.abstention.study import TABLES, Plan
+    from ehrqa_papers.abstention.plan import TABLES, Plan
 
     tables = _list(flags["tables"]) or list(TABLES)
     tables = ["8" if t == "9" else t for t in tables]
@@ -229,11 +229,7 @@ def _print(found: AbstentionReport) -> None:
     for name, value in found.lines():
         output.line(f"{name}  {value}")
     for table in found.tables:
-        output.line()
-        output.line(table.heading)
-        output.table(table.columns, table.printed(), range(1, len(table.columns)))
-        for note in table.notes:
-            output.line(note)
+        print_table(table)
     for path in found.plots:
         output.line(f"plot  {path}")
     for text in found.warnings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -44,13 +43,7 @@ def emrqa(**flags: Any) -> int:
     """
     from ehrqa_papers.emrqa_sets import EmrOrder, build_emrqa
 
-    order = EmrOrder(
-        flags["annotations"],
-        flags["out"],
-        flags["seed"],
-        _labelled(flags["annotations"]),
-        flags["most_lines"],
-    )
+    order = EmrOrder(flags["annotations"], flags["out"], flags["seed"], flags["most_lines"])
     with diagnostics.progress("rate") as advance:
         card = build_emrqa(order, lambda done, size: advance(done, size, "notes"))
     if flags["as_json"]:
@@ -77,23 +70,3 @@ def emrqa(**flags: Any) -> int:
             f"{counts['annotations_not_where_they_say']:,} annotations do not stand in their notes"
         )
     return 0
-
-
-def _labelled(folder: Path) -> tuple[Any, ...]:
-    """The notes with a class of their own: smoking status, obesity and what comes with it."""
-    from ehrqa_papers.emrqa.i2b2 import read_i2b2
-    from ehrqa_papers.emrqa_sets.build import LabelledNote
-
-    if not folder.is_dir():
-        return ()  # the builder says what is wrong
-    records, _ = read_i2b2(folder)
-    return tuple(
-        LabelledNote(
-            "smoking" if r.asked == "smoking status" else "obesity",
-            r.record_id,
-            r.asked,
-            r.text,
-            r.label,
-        )
-        for r in records
-    )

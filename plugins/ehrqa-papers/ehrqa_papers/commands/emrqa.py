@@ -18,7 +18,6 @@ from ehrqa_cli.cli.eval.report import (
 )
 from ehrqa_cli.cli.eval.systems import seed_option
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
-from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.evaluate.catalogue import Benchmark
 from ehrqa_cli.evaluate.systems import Chosen, choose
 from ehrqa_papers import systems
@@ -26,9 +25,8 @@ from ehrqa_papers import systems
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.note_desk import DeskSystem
 
-TASKS = ("evidence", "classes", "forms")
 FINDERS = ("bm25", "vectors", "reader")
-_OF_TASK = {
+TASKS = {
     "evidence": systems.EMR_EVIDENCE,
     "classes": systems.EMR_CLASSES,
     "forms": systems.EMR_FORMS,
@@ -79,7 +77,11 @@ _shared = together(
 )
 @click.option("--data", type=FILE, metavar="DIR", help="The folder of data.json, or of i2b2's XML.")
 @click.option(
-    "--task", type=click.Choice(TASKS), default=TASKS[0], show_default=True, help="What is asked."
+    "--task",
+    type=click.Choice(list(TASKS)),
+    default="evidence",
+    show_default=True,
+    help="What is asked.",
 )
 @click.option(
     "--finder",
@@ -90,7 +92,7 @@ _shared = together(
     "--system",
     metavar="NAME|FILE",
     help="What is measured. "
-    + "; ".join(f"{task}: {', '.join(known)}" for task, known in _OF_TASK.items())
+    + "; ".join(f"{task}: {', '.join(known)}" for task, known in TASKS.items())
     + "; or a file of predictions [default: bm25; for classes and forms all].",
 )
 @click.option(
@@ -111,23 +113,22 @@ def emrqa(**flags: Any) -> int:
       ehrqa eval emrqa --data i2b2 --task classes
       ehrqa eval emrqa --task forms --db ehr.sqlite --out run2
     """
-    from ehrqa_papers.emrqa import EmrRun
+    from ehrqa_papers.emrqa import EmrRun, run_emrqa
 
     check_html(flags)
     forms = flags["task"] == "forms"
-    if flags["data"] is None and not forms:
-        raise UsageError(f"{flags['task']} needs the benchmark's folder", "give it with --data DIR")
     chosen = _chosen(flags)
     names = ("data", "split", "task", "pairs", "out", "limit", "seed")
     with _system(flags, chosen.name == "reader") as system, diagnostics.progress() as advance:
-        report = EmrRun(
+        run = EmrRun(
             db=database_path(flags["db"]) if forms else None,
             system=system,
             finder=chosen.name,
             predictions=chosen.predictions,
             progress=lambda done, total: advance(done, total, "questions"),
             **{name: flags[name] for name in names},
-        ).run()
+        )
+        report = run_emrqa(run)
     write_report_html(flags, report)
     return print_report(report, flags["as_json"])
 
@@ -135,9 +136,9 @@ def emrqa(**flags: Any) -> int:
 def _chosen(flags: dict[str, Any]) -> Chosen:
     """What is measured of emrQA; without a name or a file all systems of classes and forms."""
     named, task = flags["system"] or flags["finder"], flags["task"]
-    if named is None and task != TASKS[0]:
+    if named is None and task != "evidence":
         return Chosen(None, flags["predictions"])
-    return choose(named, flags["predictions"], _OF_TASK[task], "bm25")
+    return choose(named, flags["predictions"], TASKS[task], "bm25")
 
 
 def _system(flags: dict[str, Any], asks: bool) -> AbstractContextManager[DeskSystem | None]:

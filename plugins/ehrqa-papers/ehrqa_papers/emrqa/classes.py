@@ -78,13 +78,13 @@ def majority(data: ClassSplit) -> list[str]:
 
 
 def tfidf_regression(data: ClassSplit) -> list[str]:
-    """The paper's baseline. Raises EvaluationError without scikit-learn."""
+    """The paper's baseline."""
     return _fit_predict(data, lambda i: f"{i.question}\n{i.text}", words=(1, 1), balanced=False)
 
 
 def cue_regression(data: ClassSplit) -> list[str]:
     """The same regression over the sentences that speak of what is asked, one to three words at a
-    time, the classes balanced. Raises EvaluationError without scikit-learn."""
+    time, the classes balanced."""
     return _fit_predict(data, _focused, words=(1, 3), balanced=True)
 
 
@@ -130,14 +130,10 @@ def _fit_predict(
     labels = sorted({item.label for item in data.train})
     if len(labels) < 2:
         return [labels[0]] * len(data.test) if labels else []
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-    except ImportError:
-        raise EvaluationError(
-            "scikit-learn is not installed", "`pip install 'ehrqa_cli[eval]'`"
-        ) from None
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
     model = make_pipeline(
         TfidfVectorizer(sublinear_tf=True, ngram_range=words, token_pattern=r"\w+"),
         LogisticRegression(max_iter=1000, class_weight="balanced" if balanced else None, C=10.0),

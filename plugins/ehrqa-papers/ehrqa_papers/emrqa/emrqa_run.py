@@ -1,4 +1,4 @@
-"""A run over one of emrQA's tasks."""
+"""What a run over one of emrQA's tasks is given."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import UsageError
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.note_answers import NoteSystem
-
-EVIDENCE, CLASSES, FORMS = "evidence", "classes", "forms"
-TASKS = (EVIDENCE, CLASSES, FORMS)
 
 
 @dataclass(frozen=True)
@@ -39,26 +35,8 @@ class EmrRun:
     seed: int = 0
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
-    def run(self) -> ImageReport:
-        """Load, answer (resuming), score, report. Raises EvaluationError."""
-        if self.task == FORMS:
-            from ehrqa_papers.emrqa.run_forms import run_forms
-
-            report = run_forms(self)
-        elif self.task == CLASSES:
-            from ehrqa_papers.emrqa.run_classes import run_classes
-
-            report = run_classes(self)
-        else:
-            from ehrqa_papers.emrqa.run_evidence import run_evidence
-
-            report = run_evidence(self)
-        if self.out is not None:
-            report.write(self.out)
-        return report
-
     def folder(self) -> Path:
         """``data``. Raises UsageError where it is not given."""
         if self.data is None:
-            raise UsageError(f"{self.task} needs a folder", "give it with --data DIR")
+            raise UsageError(f"{self.task} needs the benchmark's folder", "give it with --data DIR")
         return self.data

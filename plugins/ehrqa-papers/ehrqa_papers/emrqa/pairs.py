@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.logical_form import refer
-from ehrqa_cli.sets.pairs.generate import Generator
+from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.templates import Library, Template, load_library
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary

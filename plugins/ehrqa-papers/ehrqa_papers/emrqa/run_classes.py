@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.calibration import wilson
-from ehrqa_cli.evaluate.files import check_ids, code_hash, hash_file
+from ehrqa_cli.evaluate.files import check_ids, hash_file
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
@@ -15,14 +15,14 @@ from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_papers.emrqa.classes import SYSTEMS, ClassItem, ClassSplit, split
+from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.i2b2 import read_i2b2
 from ehrqa_papers.emrqa.load import FILES, load_emrqa
 from ehrqa_papers.systems import EMR_CLASSES
+from ehrqa_papers.versions import code_hash
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from ehrqa_papers.emrqa.emrqa_run import EmrRun
 
 
 def run_classes(run: EmrRun) -> ImageReport:

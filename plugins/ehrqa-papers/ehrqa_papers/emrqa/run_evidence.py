@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
-from ehrqa_cli.evaluate.files import code_hash, hash_file
+from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.note_answers import NoteSystem, check_all, parse_predictions
@@ -17,11 +17,10 @@ from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import Share, share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 from ehrqa_cli.evaluate.tables import Row, StudyTable
+from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.evidence import Finder, Piece, bm25, by_vectors, score
 from ehrqa_papers.emrqa.load import EmrQuestion, EmrSet, load_emrqa
-
-if TYPE_CHECKING:
-    from ehrqa_papers.emrqa.emrqa_run import EmrRun
+from ehrqa_papers.versions import code_hash
 
 Found = Callable[[EmrQuestion, str], Sequence[Piece]]
 

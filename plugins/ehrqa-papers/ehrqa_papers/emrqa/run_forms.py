@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import ModelError, UsageError
 from ehrqa_cli.evaluate.calibration import wilson
-from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 from ehrqa_cli.evaluate.tables import Row, StudyTable
+from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.matching import Embed, hm1, hm2
 from ehrqa_papers.emrqa.pairs import (
     SPLITS,
@@ -25,11 +25,11 @@ from ehrqa_papers.emrqa.pairs import (
 )
 from ehrqa_papers.emrqa.sequence import SequenceModel
 from ehrqa_papers.systems import EMR_FORMS
+from ehrqa_papers.versions import code_hash
 
 if TYPE_CHECKING:
     from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
     from ehrqa_cli.text2sql.linking.linker import Linker
-    from ehrqa_papers.emrqa.emrqa_run import EmrRun
 
 Predict = Callable[[Sequence[FormPair], Sequence[FormPair]], list[str | None]]
 

@@ -15,6 +15,7 @@ from ehrqa_cli.sets.own import card as cards
 from ehrqa_cli.sets.own.build import kept
 from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
 from ehrqa_cli.sets.own.shares import PARTS, SPLITS, fraction, splits_of
+from ehrqa_papers.emrqa.i2b2 import LabelledRecord, read_i2b2
 from ehrqa_papers.emrqa_sets.facts import AnnotatedNote
 from ehrqa_papers.emrqa_sets.figures import counted
 from ehrqa_papers.emrqa_sets.fill import questions
@@ -29,26 +30,14 @@ _TRAIN = 0.8  # of the pairs of questions and forms (section 6.2)
 
 
 @dataclass(frozen=True)
-class LabelledNote:
-    """A note's class: of the challenge ``title`` (smoking or obesity), asked about ``asked``."""
-
-    title: str
-    note_id: str
-    asked: str
-    text: str
-    label: str
-
-
-@dataclass(frozen=True)
 class EmrOrder:
-    """What to build: questions over the annotated notes under the folder ``annotations`` and the
-    ``labelled`` ones (whose files lie there too). A question whose evidence takes more than
+    """What to build: questions over the annotated notes under the folder ``annotations``, and over
+    those there that have a class (smoking, obesity). A question whose evidence takes more than
     ``most`` lines has a form but no answers, as `ehrqa eval emrqa` looks at ten."""
 
     annotations: Path
     out: Path
     seed: int
-    labelled: Sequence[LabelledNote] = ()
     most: int = MOST_LINES
 
     def settings(self) -> Plain:
@@ -75,7 +64,7 @@ def build_emrqa(order: EmrOrder, progress: Progress = lambda _done, _all: None) 
     journal = Journal(order.out, order.settings())
     if journal.complete:
         return kept(journal)
-    notes = [*read_annotations(order.annotations), *_whole(order.labelled)]
+    notes = [*read_annotations(order.annotations), *_labelled(order.annotations)]
     notes.sort(key=lambda n: (n.title, n.note_id))
     if not notes:
         raise BuildError(
@@ -126,9 +115,16 @@ def _splits(notes: Sequence[AnnotatedNote], seed: int) -> dict[tuple[str, str], 
     return found
 
 
-def _whole(labelled: Iterable[LabelledNote]) -> Iterator[AnnotatedNote]:
-    ordered = sorted(labelled, key=lambda n: (n.title, n.note_id, n.asked))
-    for (title, note_id), own in groupby(ordered, key=lambda n: (n.title, n.note_id)):
+def _labelled(folder: Path) -> Iterator[AnnotatedNote]:
+    """The notes with a class of their own: smoking status, obesity and what comes with it."""
+
+    def note_of(record: LabelledRecord) -> tuple[str, str]:
+        title = "smoking" if record.asked == "smoking status" else "obesity"
+        return title, record.record_id
+
+    records, _ = read_i2b2(folder)
+    ordered = sorted(records, key=lambda r: (*note_of(r), r.asked))
+    for (title, note_id), own in groupby(ordered, key=note_of):
         rows = list(own)
         labels = {row.asked: row.label for row in rows}
         yield AnnotatedNote(title, note_id, note_id, rows[0].text, labels=labels)

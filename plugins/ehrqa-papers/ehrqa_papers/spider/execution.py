@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Limits, Row, Scalar
@@ -34,17 +33,11 @@ class Databases:
         self.folder = folder
         self._open: tuple[str, SqliteDatabase] | None = None
 
-    def __enter__(self) -> Databases:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the one that is open."""
         if self._open is not None:
             self._open[1].close()
+            self._open = None
 
     def find(self, db_id: str) -> Path | None:
         """The file of a database, None where there is none."""
@@ -71,9 +64,7 @@ class Databases:
         path = self.find(db_id)
         if path is None:
             raise DatabaseError(f"there is no database {db_id} in {self.folder}", "fetch it")
-        if self._open is not None:
-            self._open[1].close()
-            self._open = None
+        self.close()
         database = SqliteDatabase.open_any(path)
         self._open = (db_id, database)
         return database

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
-from ehrqa_cli.evaluate.files import code_hash
 from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain, run_hash
 from ehrqa_cli.evaluate.sample import every_nth
@@ -24,6 +23,7 @@ from ehrqa_papers.spider.query import Query
 from ehrqa_papers.spider.reading import Unreadable, read_sql
 from ehrqa_papers.spider.schemas import Schemas, read_schemas
 from ehrqa_papers.spider.scores import official_table, score, score_interactions, tables
+from ehrqa_papers.versions import code_hash
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class SpiderRun:
         return replace(pairs, each=every_nth(pairs.each, self.limit))
 
     def _opened(self) -> AbstractContextManager[Databases | None]:
-        return nullcontext() if self.databases is None else Databases(self.databases)
+        return closing(Databases(self.databases)) if self.databases else nullcontext()
 
     def _present(self, databases: Databases | None, pairs: Pairs) -> dict[str, str]:
         """The databases of these questions that are there, with their fingerprints."""

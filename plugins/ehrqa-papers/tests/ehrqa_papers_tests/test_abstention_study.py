@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from ehrqa_papers.abstention import study_pass as run
 from ehrqa_papers.abstention.figures import UNMET_NOTE, row
+from ehrqa_papers.abstention.plan import Plan
 from ehrqa_papers.abstention.report import run_abstention
 from ehrqa_papers.abstention.signals import Measured, Method, measure, parts
-from ehrqa_papers.abstention.study import Plan, Study, model_table
+from ehrqa_papers.abstention.study import Study, model_table
 from ehrqa_papers.abstention.study_pass import Regime, Runner, parse_models
 from engine import fakes
 

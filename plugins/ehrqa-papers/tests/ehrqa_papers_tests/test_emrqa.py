@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ehrqa_papers.emrqa import EmrRun, load_emrqa
+from ehrqa_papers.emrqa import EmrRun, load_emrqa, run_emrqa
 from ehrqa_papers.emrqa.classes import ClassItem, cue_sentences, split
 from ehrqa_papers.emrqa.evidence import Piece, bm25, by_vectors, exact_match, score
 from ehrqa_papers.emrqa.i2b2 import read_i2b2
@@ -161,36 +161,37 @@ def test_finders():
 
 def test_evidence_run(tmp_path):
     data, out = emrqa_tree(tmp_path / "d"), tmp_path / "out"
-    report = EmrRun("evidence", data, out=out).run()
+    report = run_emrqa(EmrRun("evidence", data, out=out))
     assert report.scores["em"]["value"] == 1.0 and "medication" in report.as_markdown()
     whole = (out / "records.jsonl").read_bytes()
     (out / "records.jsonl").write_bytes(whole[:-30])
-    assert EmrRun("evidence", data, out=out).run().as_dict() == report.as_dict()
+    assert run_emrqa(EmrRun("evidence", data, out=out)).as_dict() == report.as_dict()
     assert (out / "records.jsonl").read_bytes() == whole
     items = load_emrqa(data).evidence
     path = tmp_path / "p.json"
     path.write_text(json.dumps({i.id: [g.evidence for g in i.golds] for i in items}))
-    scores = EmrRun("evidence", data, predictions=path).run().scores
+    scores = run_emrqa(EmrRun("evidence", data, predictions=path)).scores
     assert scores["em"]["value"] == scores["f1"]["value"] == 1.0
     path.write_text(json.dumps({i.id: None for i in items}))
-    scores = EmrRun("evidence", data, predictions=path).run().scores
+    scores = run_emrqa(EmrRun("evidence", data, predictions=path)).scores
     assert scores["em"]["value"] == scores["f1"]["value"] == 0.0
     path.write_text(json.dumps({i.id: [1] for i in items}))
     with pytest.raises(EvaluationError, match="holds no evidence"):
-        EmrRun("evidence", data, predictions=path).run()
+        run_emrqa(EmrRun("evidence", data, predictions=path))
 
 
 def test_classes_run(tmp_path):
-    pytest.importorskip("sklearn", reason="class prediction needs the eval extra")
     folder = emrqa_tree(tmp_path / "d")
-    report = EmrRun("classes", folder, out=tmp_path / "out").run()
+    report = run_emrqa(EmrRun("classes", folder, out=tmp_path / "out"))
     found = report.scores["accuracy"]
     assert found["cue sentences"] == 1.0  # each record says it in one of three sentences
     assert found["majority"] < 0.7 and found["majority"] < found["TF-IDF + logistic regression"]
     data = load_emrqa(folder)
     path = tmp_path / "p.json"
     path.write_text(json.dumps({q.id: q.label for q in data.classes}))
-    assert EmrRun("classes", folder, predictions=path).run().scores["accuracy"]["p.json"] == 1.0
+    assert (
+        run_emrqa(EmrRun("classes", folder, predictions=path)).scores["accuracy"]["p.json"] == 1.0
+    )
 
 
 def test_no_record_stands_in_training_and_in_test():
@@ -241,7 +242,7 @@ def test_i2b2_layouts(tmp_path):
 
 def test_bad_files(tmp_path):
     with pytest.raises(EvaluationError, match="no labelled records"):
-        EmrRun("classes", tmp_path).run()
+        run_emrqa(EmrRun("classes", tmp_path))
     (tmp_path / "data.json").write_text('{"data": [{"title": "a", "paragraphs": [{}]}]}')
     with pytest.raises(EvaluationError, match="is not emrQA's"):
         load_emrqa(tmp_path)
@@ -339,12 +340,12 @@ def test_the_sequence_model_learns_and_writes_valid_forms():
 
 def test_forms_run(ehr, tmp_path):
     out = tmp_path / "out"
-    report = EmrRun("forms", db=ehr, pairs=40, out=out).run()
+    report = run_emrqa(EmrRun("forms", db=ehr, pairs=40, out=out))
     assert set(report.scores) == set(SPLITS)
     right = report.scores[MIXED]["right"]
     assert all(0 <= n <= report.scores[MIXED]["test"] == 8 for n in right.values())
     whole = (out / "records.jsonl").read_bytes()
     assert whole.count(b"\n") == 1 + 16 and b'"gold": ' in whole
     (out / "records.jsonl").write_bytes(whole[: len(whole) * 3 // 4])
-    assert EmrRun("forms", db=ehr, pairs=40, out=out).run().as_dict() == report.as_dict()
+    assert run_emrqa(EmrRun("forms", db=ehr, pairs=40, out=out)).as_dict() == report.as_dict()
     assert (out / "records.jsonl").read_bytes() == whole

@@ -171,7 +171,9 @@ def test_gold_scores_100_and_what_is_written_is_read(annotated, tmp_path) -> Non
             pieces = [Piece(p["text"], p["start"]) for p in gold[question.id]]
             assert score(question, pieces) == (1.0, 1.0), question.question
             assert all(g.start is not None for g in question.golds)
-        seen += len(data.evidence)
+        for one in data.classes:
+            assert gold[one.id].lower() == one.label
+        seen += len(data.evidence) + len(data.classes)
         rows = (tmp_path / "set" / split / "forms.jsonl").read_text().splitlines()
         forms = [json.loads(row) for row in rows]
         assert len({(f["question"], f["form"]) for f in forms}) == len(forms)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from ehrqa_papers.abstention import report
+from ehrqa_papers.abstention.plan import Plan
 from ehrqa_papers.abstention.report import AbstentionReport
-from ehrqa_papers.abstention.study import Plan
 from ehrqa_papers.abstention.study_pass import Regime, Runner
 
 from ehrqa_cli.evaluate.bias.split import SplitSettings

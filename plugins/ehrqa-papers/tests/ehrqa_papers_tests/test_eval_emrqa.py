@@ -94,7 +94,6 @@ def test_emrqa_needs_what_its_task_reads(cli, emr_data, tmp_path):
 
 
 def test_rankings(cli, tmp_path):
-    pytest.importorskip("scipy", reason="correlations need the eval extra")
     (tmp_path / "s.csv").write_text("system,ours,A\nx,1,10\ny,2,30\nz,3,20\n")
     ran = cli("eval", "rankings", tmp_path / "s.csv")
     assert ran.code == 0 and "A\t0.50\t0.33\t3" in ran.out

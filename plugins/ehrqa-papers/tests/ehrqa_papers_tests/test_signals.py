@@ -6,12 +6,26 @@ import math
 
 import pytest
 from ehrqa_papers.abstention import signals
-from ehrqa_papers.abstention.signals import Method, Signal, measure, parts
+from ehrqa_papers.abstention.signals import (
+    NO_FILTER,
+    Method,
+    Signal,
+    filtered,
+    measure,
+    parts,
+)
 
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.records import Record
 
 INF = math.inf
+
+
+def test_the_filter_takes_at_least_the_ratio() -> None:
+    strongest = [(8.0, 0.0, 0.0), (7.9, 9.9, 3.9), (0.0, 0.0, 4.0)]
+    assert filtered(strongest, (8.0, 10.0, 4.0)).tolist() == [True, False, True]
+    assert not filtered(strongest, NO_FILTER).any()
+    assert filtered([], NO_FILTER).shape == (0,)
 
 
 def record(

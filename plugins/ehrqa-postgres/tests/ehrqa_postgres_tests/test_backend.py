@@ -136,7 +136,7 @@ def test_rows_beyond_the_limit_are_not_fetched(database: PostgresDatabase) -> No
 
 def test_the_doors_are_shut_below_the_guard(database: PostgresDatabase) -> None:
     """The transaction holds even where the guard sees nothing wrong; it is not asked here."""
-    session = database._connected()
+    session = database._held
     for sql in (
         "DELETE FROM e",
         "CREATE TABLE made_up (n INT)",
@@ -175,8 +175,8 @@ def test_the_transaction_alone_keeps_an_owner_from_writing(
 ) -> None:
     opened = PostgresDatabase.open(made(TABLE, user=OWNER))
     monkeypatch.setattr(opened._guard, "check", lambda sql: None)
-    opened._connected().execute("SET default_transaction_read_only = off")
-    opened._connected().execute("CREATE SEQUENCE counted")
+    opened._held.execute("SET default_transaction_read_only = off")
+    opened._held.execute("CREATE SEQUENCE counted")
     with pytest.raises(Refused, match="read-only transaction"):
         opened.execute("SELECT nextval('counted')")
     with pytest.raises(Refused, match="read-only transaction"):
@@ -192,13 +192,13 @@ def test_whoever_could_write_takes_the_readers_role(
     assert told.meta["role"] == f"{OWNER}, which could write outside of this read-only transaction"
     assert told.versions()["role"] == told.meta["role"]
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        told._connected().execute("DELETE FROM e")
+        told._held.execute("DELETE FROM e")
     told.close()
 
     monkeypatch.setenv(settings.ROLE, READER)
     opened = PostgresDatabase.open(as_owner)
     assert opened.meta["role"] == f"{READER}, which cannot write"
-    session = opened._connected()
+    session = opened._held
     session.execute("SET default_transaction_read_only = off")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         session.execute("DELETE FROM e")
@@ -255,7 +255,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting(
     database: PostgresDatabase,
 ) -> None:
     """It neither answers nor takes the cancel: the line is cut."""
-    pid = database._connected().info.backend_pid
+    pid = database._held.info.backend_pid
     try:
         error, took = ended(
             lambda: database.execute(ENDLESS, Limits(seconds=30)),
@@ -271,7 +271,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting(
 def test_the_operator_ends_a_query(
     server: PrivateServer, address: str, database: PostgresDatabase
 ) -> None:
-    pid = database._connected().info.backend_pid
+    pid = database._held.info.backend_pid
 
     def end(how: str) -> None:
         with owner(server, address) as session:
@@ -291,7 +291,7 @@ def test_a_server_that_dies_in_mid_query(made: Made) -> None:
     """Killed as by the system when memory is short: PostgreSQL ends every connection, recovers,
     and the next question is answered."""
     opened = PostgresDatabase.open(made(TABLE))
-    pid = opened._connected().info.backend_pid
+    pid = opened._held.info.backend_pid
     error, took = ended(
         lambda: opened.execute(ENDLESS, Limits(seconds=30)), lambda: os.kill(pid, signal.SIGKILL)
     )
@@ -307,7 +307,7 @@ def test_a_connection_that_died_between_questions(
     server: PrivateServer, address: str, database: PostgresDatabase
 ) -> None:
     """Nobody was waiting for it, so nobody hears of it."""
-    pid = database._connected().info.backend_pid
+    pid = database._held.info.backend_pid
     with owner(server, address) as session:
         session.execute(f"SELECT pg_terminate_backend({pid})".encode())
     time.sleep(0.2)

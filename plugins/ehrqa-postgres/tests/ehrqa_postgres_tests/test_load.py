@@ -195,7 +195,7 @@ def test_no_password_is_seen_anywhere(
     secret = (server.folder / "pgpass").read_text().splitlines()[0].rpartition(":")[2]
     address = f"postgresql://{OWNER}@127.0.0.1:{server.port}/{empty}"
     home = tmp_path / "home"
-    known = ("PATH", "LANG", "LD_LIBRARY_PATH")
+    known = ("PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
     env = {name: os.environ[name] for name in known if name in os.environ}
     env |= {"HOME": str(home), settings.ROLE: READER}
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
@@ -240,7 +240,7 @@ def test_no_password_is_seen_of_what_is_open(server: PrivateServer, address: str
     told = repr(opened) + repr(opened.meta) + repr(opened.versions()) + repr(vars(opened))
     assert secret not in told
     try:
-        opened._connected().execute("SELECT nothing")
+        opened._held.execute("SELECT nothing")
     except psycopg.Error as error:
         assert secret not in repr(error) + str(error)
     opened.close()

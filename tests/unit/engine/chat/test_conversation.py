@@ -243,6 +243,17 @@ def test_a_conversation_about_another_database_is_not_taken_up(tmp_path: Path):
         other.resume(conversation.chat_id or 0)
 
 
+def test_with_only_notes_a_conversation_about_tables_is_not_taken_up(tmp_path: Path):
+    from ehrqa_cli.engine import Session
+
+    history = ChatHistory(tmp_path / "chats.db")
+    conversation = talk(history=history)
+    conversation.ask(ASKED)
+    notes = Conversation(Session(tmp_path / "none.sqlite", notes=Desk(SAID)), history=history)
+    with pytest.raises(UsageError, match="another database"):
+        notes.resume(conversation.chat_id or 0)
+
+
 def test_where_there_are_only_notes_the_patient_carries_over(tmp_path: Path):
     from ehrqa_cli.engine import Session
 

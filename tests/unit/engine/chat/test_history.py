@@ -158,6 +158,28 @@ def test_another_version_is_left_alone(history: ChatHistory):
         history.chats()
 
 
+# As ehrqa 0.1 made them: the words of a turn stood in a table of their own.
+FIRST_VERSION = """
+DROP TRIGGER turn_ai; DROP TRIGGER turn_ad; DROP TRIGGER turn_au; DROP TABLE turn_fts;
+CREATE VIRTUAL TABLE words USING fts5 (typed, asked, text, tokenize = 'unicode61');
+INSERT INTO words (rowid, typed, asked, text) SELECT id, typed, asked, text FROM turn;
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(history: ChatHistory):
+    chat = history.add(None, replace(TURN, typed="zyxwvut"))
+    with sqlite3.connect(history.path) as connection:
+        connection.executescript(FIRST_VERSION)
+    connection.close()
+    assert [found.question for found in history.search("zyxwvut")] == ["zyxwvut"]
+    assert history.add(chat, replace(TURN, number=2, typed="abcdefg")) == chat
+    assert [turn.number for turn in history.turns(chat)] == [1, 2]
+    assert [found.number for found in history.search("abcdefg")] == [2]
+    history.forget(chat)
+    assert history.chats() == [] and b"zyxwvut" not in history.path.read_bytes()
+
+
 def test_a_record_that_was_changed_is_an_error(history: ChatHistory):
     chat = history.add(None, TURN)
     with sqlite3.connect(history.path) as connection:

@@ -14,7 +14,7 @@ from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.sets.own.people import People, Person
 from ehrqa_cli.sets.own.periods import Now
 from ehrqa_cli.sets.own.questions import Questions, Sources
-from ehrqa_cli.sets.pairs.generate import Drawn
+from ehrqa_cli.sets.pairs.times import Drawn
 
 Plain = dict[str, Any]
 SIZE = 500

@@ -94,7 +94,7 @@ def test_what_others_indexed_is_read_where_it_cannot_be_written(db: Path, monkey
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "_make_private", refuse)
+    monkeypatch.setattr(module, "make_private", refuse)
     second = GraphCache.open(db)
     assert "Permission denied" in second.note
     assert len(second.studies(range(4), "m")) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_only_an_order_of_the_whole_counts(schema: SpiderSchema) -> None:
 
 
 @pytest.fixture
-def databases(tmp_path: Path) -> Databases:
+def databases(tmp_path: Path) -> Iterator[Databases]:
     folder = tmp_path / "database"
     (folder / "shows").mkdir(parents=True)
     with sqlite3.connect(folder / "shows" / "shows.sqlite") as connection:
@@ -68,7 +69,9 @@ def databases(tmp_path: Path) -> Databases:
             "INSERT INTO singer VALUES (?, ?, ?)", [(1, "Ann", 30), (2, "Bob", 40)]
         )
     connection.close()
-    return Databases(folder)
+    found = Databases(folder)
+    yield found
+    found.close()
 
 
 GOLD = "SELECT name FROM singer WHERE age > 35"
@@ -101,15 +104,14 @@ def test_run_read_only_within_limits(
     from ehrqa_cli.contracts.types import Limits
 
     monkeypatch.setattr(execution, "LIMITS", Limits(seconds=1.0, rows=1000))
-    with databases:
-        found, said = same_rows_when_run(databases, "shows", GOLD, prediction, False)
-        assert found is same
-        assert (said is None) if why is None else re.search(why, said or "")
-        assert len(databases.rows("shows", "SELECT name FROM singer")) == 2  # nothing was changed
+    found, said = same_rows_when_run(databases, "shows", GOLD, prediction, False)
+    assert found is same
+    assert (said is None) if why is None else re.search(why, said or "")
+    assert len(databases.rows("shows", "SELECT name FROM singer")) == 2  # nothing was changed
 
 
 def test_gold_that_does_not_run_is_an_error(databases: Databases) -> None:
-    with databases, pytest.raises(EvaluationError, match=r"does not run on .*shows\.sqlite"):
+    with pytest.raises(EvaluationError, match=r"does not run on .*shows\.sqlite"):
         same_rows_when_run(databases, "shows", "SELECT city FROM singer", GOLD, False)
 
 
