@@ -39,7 +39,7 @@ from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.asked import GoldQuestion, ask_all, swap_ids
-from ehrqa_cli.evaluate.load import load_ehrsql
+from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import Goal, Known, apply, choose_known, hashes, write

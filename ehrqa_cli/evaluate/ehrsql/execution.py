@@ -23,7 +23,7 @@ from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
-from ehrqa_cli.evaluate.load import Item
+from ehrqa_cli.evaluate.ehrsql.load import Item
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.rows import comparable
 
