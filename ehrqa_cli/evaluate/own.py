@@ -124,7 +124,10 @@ class OwnQuestions(Benchmark):
 def _csv_rows(path: Path) -> list[dict[str, str]]:
     """The rows of a table with a header; empty cells are left out."""
     content = read_bytes(path, "CSV").decode("utf-8-sig", "replace")
-    rows = csv.DictReader(io.StringIO(content))
+    try:
+        rows = list(csv.DictReader(io.StringIO(content)))
+    except csv.Error as error:
+        raise EvaluationError(f"{path} is no CSV: {error}", _HINT) from None
     return [{k: v for k, v in row.items() if k and v not in (None, "")} for row in rows]
 
 
@@ -133,7 +136,7 @@ def _item(line: Mapping[str, Any], number: int, path: Path) -> BenchmarkItem:
     if not isinstance(text, str) or not text.strip():
         raise EvaluationError(f"question {number} of {path} has no text", _HINT)
     patient = line.get("patient_id")
-    if isinstance(patient, str) and patient.strip().isdecimal():
+    if isinstance(patient, str) and patient.strip().isdecimal() and len(patient) < 19:
         patient = int(patient)
     if patient is not None and (isinstance(patient, bool) or not isinstance(patient, int)):
         raise EvaluationError(f"question {number} of {path}: patient_id is no number", _HINT)
