@@ -10,7 +10,7 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.files import check_ids, hash_file
 from ehrqa_cli.evaluate.journal import Journal, Plain
-from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
 from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD

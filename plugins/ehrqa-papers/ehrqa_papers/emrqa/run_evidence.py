@@ -12,7 +12,8 @@ from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.journal import Journal, Plain
-from ehrqa_cli.evaluate.note_answers import NoteSystem, check_all, parse_predictions
+from ehrqa_cli.evaluate.note_answers import NoteSystem
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
 from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import Share, share
