@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml ehrqa_cli/cli/llama_build.py $(PLUGINS)
 	@touch $@
 
 # A few hundred synthetic patients from a seed: the same file every time.
-$(DEMO): $(STAMP) $(wildcard ehrqa_cli/ehr/*.py ehrqa_cli/ehr/demo/*)
+$(DEMO): $(STAMP) $(wildcard ehrqa_cli/ehr/*.py ehrqa_cli/ehr/*.toml ehrqa_cli/ehr/demo/*)
 	@mkdir -p $(@D)
 	@$(BIN)/ehrqa db demo --out $@ --force
 
