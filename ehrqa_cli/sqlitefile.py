@@ -54,10 +54,10 @@ def upgrade(connection: sqlite3.Connection, steps: Sequence[Step]) -> int:
         db = database(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for step in steps[version_of(connection) :]:  # another process may have been here
+            version = version_of(connection)  # another process may have been here
+            for step in steps[version:]:
                 step(db)
-            if version_of(connection) < len(steps):
-                connection.execute(f"PRAGMA user_version = {len(steps)}")
+            connection.execute(f"PRAGMA user_version = {max(version, len(steps))}")
             connection.execute("COMMIT")
         except BaseException:
             db.rollback()

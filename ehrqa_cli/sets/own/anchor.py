@@ -116,14 +116,14 @@ class AnchoredSampler(SlotSampler):
                 drawn[name] = {"": Spoken(study, study)}
         return super().draw(name, context, drawn)
 
-    def _patient(self, _name: str) -> Mapping[str, Spoken]:
+    def _patient(self) -> Mapping[str, Spoken]:
         patient = str(self.person.id)
         return {"": Spoken(patient, patient)}
 
-    def _study(self, _name: str) -> Mapping[str, Spoken]:
+    def _study(self) -> Mapping[str, Spoken]:
         study = self.anchor.values.get("study")
         if study is None:
-            return super()._study(_name)
+            return super()._study()
         return {"": Spoken(study, study)}
 
     def _value(self, kind: str, drawn: Mapping[str, Mapping[str, Spoken]]) -> Spoken:
@@ -147,10 +147,10 @@ class AnchoredSampler(SlotSampler):
                 return value
         return None
 
-    def _vital(self, _name: str) -> Mapping[str, Spoken]:
+    def _vital(self) -> Mapping[str, Spoken]:
         label = self.anchor.values.get("vital")
         if label not in VITALS:
-            return super()._vital(_name)
+            return super()._vital()
         text, again = (self._rng.choice(VITALS[label]) for _ in range(2))
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}
 
