@@ -19,9 +19,8 @@ from ehrqa_cli.sets.own.periods import Now
 from ehrqa_cli.sets.pairs.cxr_vocabulary import words_of
 from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.images import ImageMaker
-from ehrqa_cli.sets.pairs.slot_words import TIME_WEIGHTS, VITALS
-from ehrqa_cli.sets.pairs.slots import SlotSampler, canonical
-from ehrqa_cli.sets.pairs.times import Drawn, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.slots import VITALS, SlotSampler, canonical
+from ehrqa_cli.sets.pairs.times import TIME_WEIGHTS, Drawn, Spoken, TimeSampler, quoted
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
 _SLOT = re.compile(r"[\[{]([a-z_0-9:]+)[\]}]")

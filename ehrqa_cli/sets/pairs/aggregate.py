@@ -18,7 +18,7 @@ from typing import Any
 
 from ehrqa_cli.logical_form.grammar import FILTER_NAMES, KINDS
 from ehrqa_cli.sets.pairs.asides import with_note
-from ehrqa_cli.sets.pairs.events import BARE, EVENT_WEIGHTS, EVENTS
+from ehrqa_cli.sets.pairs.events import EVENTS
 from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.surface import Words, render
@@ -136,13 +136,10 @@ def _part(entry: dict[str, Any]) -> Part:
 def _events() -> Sequence[Part]:
     """The events of free compositions, as parts."""
     parts = []
-    for name, event in EVENTS.items():
-        texts = {
-            "past": event.past, "never": event.never, "base": event.base, "noun": event.noun,
-            "bare": BARE[name],
-        }  # fmt: skip
+    for event in EVENTS.values():
+        texts = {name: getattr(event, name) for name in ("past", "never", "base", "noun", "bare")}
         kind = event.form.split()[0]
-        parts.append(Part(event.form, texts, kind, weight=EVENT_WEIGHTS[name]))
+        parts.append(Part(event.form, texts, kind, weight=event.weight))
     return parts
 
 

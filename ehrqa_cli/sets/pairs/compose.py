@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ehrqa_cli.sets.pairs.events import EVENT_WEIGHTS, EVENTS, NAMED, WHO, WHO_WEIGHTS
+from ehrqa_cli.sets.pairs.events import EVENTS, NAMED, WHO, WHO_WEIGHTS
 
 Made = tuple[str, str, str]
 """A wording, a form with the same slots, and the context of its time filters."""
@@ -48,7 +48,7 @@ class Composer:
     def _event(self, number: str = "", *, without: tuple[str, ...] = ()) -> dict[str, str]:
         """A random event's texts and form, with its slots numbered."""
         names = [name for name in EVENTS if name not in without]
-        name = self._rng.choices(names, [EVENT_WEIGHTS[n] for n in names])[0]
+        name = self._rng.choices(names, [EVENTS[n].weight for n in names])[0]
         phrase = EVENTS[name]
         texts = ("form", "past", "never", "base", "noun")
         found = {text: phrase.numbered(getattr(phrase, text), number) for text in texts}
