@@ -6,14 +6,13 @@ templates.tsv are left.
 
 from __future__ import annotations
 
-import functools
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
+
+from ehrqa_cli.sets.data import table
 
 Words = Mapping[str, str | Sequence[str]]
 Makers = Sequence[tuple[str, Words]]
@@ -50,11 +49,9 @@ class ImageTemplate:
     variants: tuple[Variant, ...] = ()
 
 
-@functools.cache
 def phrase_banks() -> dict[str, Any]:
     """The phrase banks, by section."""
-    text = resources.files(__package__).joinpath("image_phrases.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return table("pairs/image_phrases")
 
 
 def _fill(text: str, words: Words, rng: random.Random) -> str:
