@@ -148,7 +148,7 @@ class AnchoredSampler(SlotSampler):
 
     def _vital(self) -> Mapping[str, Spoken]:
         label = self.anchor.values.get("vital")
-        if label not in VITALS:
+        if label is None or label not in VITALS:
             return super()._vital()
         text, again = (self._rng.choice(VITALS[label]) for _ in range(2))
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}

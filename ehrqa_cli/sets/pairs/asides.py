@@ -14,10 +14,13 @@ from ehrqa_cli.sets.pairs.surface import Words
 _TABLE = table("pairs/words/asides")
 _LEADS: Mapping[str, list[str]] = _TABLE["leads"]
 _NOTES: Mapping[str, list[str]] = {name: one["notes"] for name, one in _TABLE["aside"].items()}
-_BY_HEAD, _BY_KIND = (
-    {what: one["notes"] for one in _TABLE["aside"].values() for what in one.get(by, ())}
-    for by in ("heads", "kinds")
-)
+
+
+def _by(field: str) -> dict[str, list[str]]:
+    return {what: one["notes"] for one in _TABLE["aside"].values() for what in one.get(field, ())}
+
+
+_BY_HEAD, _BY_KIND = _by("heads"), _by("kinds")
 
 
 def with_note(words: Words, form: str, rng: random.Random) -> Words:

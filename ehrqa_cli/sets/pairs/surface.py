@@ -172,8 +172,8 @@ def _introduce(text: str, values: list[str], rng: random.Random) -> str:
     called = rng.choice(_SAID["called"]).format(match["who"])
     question = f"{before}{pronoun}{after}"
     if rng.random() < 0.2:
-        return question + rng.choice(_SAID["named_last"]).format(called)
-    lead = rng.choice(_SAID["introduced"]).format(called)
+        return question + str(rng.choice(_SAID["named_last"])).format(called)
+    lead = str(rng.choice(_SAID["introduced"])).format(called)
     if lead.endswith("."):
         question = question[:1].upper() + question[1:]
     return f"{lead} {question}"
@@ -232,4 +232,5 @@ def _typo(text: str, rng: random.Random) -> str:
         return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
     if roll < 0.88 and text[end : end + 1] == " " and text[end + 1 : end + 2].isalpha():
         return text[:end] + text[end + 1 :]
-    return text[:at] + _SAID["near"].get(text[at], text[at]) + text[at + 1 :]
+    near: str = _SAID["near"].get(text[at], text[at])
+    return text[:at] + near + text[at + 1 :]
