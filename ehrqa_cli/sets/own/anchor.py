@@ -59,7 +59,6 @@ class AnchoredSampler(SlotSampler):
         self._now = now
         self._loose = 0.0
         self.person = Person(0, {})
-        self._left: list[Event] = []
 
     @property
     def anchor(self) -> Event:
