@@ -14,17 +14,16 @@ from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.notes.store import NoteStore
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_lines, writing
+from ehrqa_cli.sets.making.journal import Journal
+from ehrqa_cli.sets.making.shares import PARTS, SPLITS, splits_of
 from ehrqa_cli.sets.notes import prompts
 from ehrqa_cli.sets.notes.author import Author
 from ehrqa_cli.sets.notes.layout import notes_line, question_line, write_gold
 from ehrqa_cli.sets.notes.make import NoteItems, Plan
 from ehrqa_cli.sets.notes.sample import STRATA, Sample, draw
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
-from ehrqa_cli.sets.own.shares import PARTS, SPLITS, splits_of
 
-Plain = dict[str, Any]
 Progress = Callable[[int, int, str], None]
 DISCHARGE, ANY = "discharge summary", "any"
 
@@ -68,7 +67,7 @@ def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None)
     with NoteStore.open(order.db) as store:
         journal = Journal(order.out, order.settings(store))
         if journal.complete:
-            return kept(journal)
+            return cards.kept(journal)
         maker = _maker(order, store, progress)
 
         def attempt(done: Plain | None) -> Plain | None:
@@ -95,9 +94,7 @@ def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None)
                 "try a larger model with --model, or --category any",
             )
         _write(journal, items, lambda patient: _of_category(order, store, patient))
-    whole = cards.write_card(journal.out, card, _about(card))
-    journal.clear()
-    return whole
+    return cards.finish(journal, card, _about(card))
 
 
 def _maker(order: NotesOrder, store: NoteStore, progress: Progress) -> NoteItems:
@@ -184,7 +181,7 @@ def _attempts(lines: Iterable[Plain]) -> Plain:
 
 
 def _write(journal: Journal, items: list[Plain], notes_of: Callable[[int], list[Note]]) -> None:
-    try:
+    with writing(journal.out):
         for split in SPLITS:
             own = [item for item in items if item["split"] == split]
             folder = journal.out / split
@@ -197,8 +194,6 @@ def _write(journal: Journal, items: list[Plain], notes_of: Callable[[int], list[
             write_lines(folder / "questions.jsonl", map(question_line, own))
             write_lines(folder / "notes.jsonl", map(notes_line, notes()))
             write_gold(folder / "gold.json", own, notes())
-    except OSError as error:
-        raise writing(journal.out, error) from None
 
 
 def _about(card: Mapping[str, Any]) -> str:

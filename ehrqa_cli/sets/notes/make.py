@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making.shares import fraction
 from ehrqa_cli.sets.notes import checks
 from ehrqa_cli.sets.notes.author import Author
 from ehrqa_cli.sets.notes.donors import unanswerable
@@ -30,7 +31,6 @@ from ehrqa_cli.sets.notes.parse import (
 )
 from ehrqa_cli.sets.notes.prompts import TOPICS, choices_begun, choices_prompt, question_prompt
 from ehrqa_cli.sets.notes.sample import STRATA, Sample, next_stratum, stratum_of
-from ehrqa_cli.sets.own.shares import fraction
 
 Plain = dict[str, Any]
 NONE = "unanswerable: other patient"

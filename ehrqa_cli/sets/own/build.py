@@ -15,14 +15,15 @@ from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
-from ehrqa_cli.sets.own import card as cards
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_list, writing
+from ehrqa_cli.sets.making.journal import Journal
+from ehrqa_cli.sets.making.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.sets.own.films import select
-from ehrqa_cli.sets.own.journal import Journal, Plain, write_list, writing
-from ehrqa_cli.sets.own.layouts import AnswerText, made, write_questions, write_sheet
+from ehrqa_cli.sets.own.layouts import AnswerText, made, splits_in, write_questions, write_sheet
 from ehrqa_cli.sets.own.paraphrases import Wordings, question_templates, vqa_asked
 from ehrqa_cli.sets.own.questions import UNANSWERABLE, Questions, Sources
-from ehrqa_cli.sets.own.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.sheet import TABLE, Labels
 from ehrqa_cli.sets.own.vqa import VqaQuestions, entropies
 from ehrqa_cli.sets.own.working import Working
@@ -33,6 +34,10 @@ from ehrqa_cli.vqa import OracleGraphs, Vqa
 Progress = Callable[[int, int], None]
 Report = Callable[[Path], Mapping[str, Any]]
 PARAPHRASES = "paraphrases.jsonl"
+_LAYOUT = (
+    "id split subject_id study_id image_id question template_text semantic_type content_type "
+    "template template_program template_index template_arguments answer"
+)
 _EVERY = 100  # questions between two reports of progress
 
 
@@ -91,7 +96,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
     vqa = Vqa(OracleGraphs.open(order.scene_graphs)) if order.scene_graphs else None
     journal = Journal(order.out, order.settings(vqa))
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     vocabulary = read_vocabulary(order.db)
     working = Working(order.db, now_in(order.database))
     try:
@@ -123,7 +128,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         }
     finally:
         working.close()
-    return _end(journal, card, cards.about_questions(card))
+    return cards.finish(journal, card, cards.about_questions(card))
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     source = OracleGraphs.open(order.scene_graphs)
     journal = Journal(order.out, order.settings(source))
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     given = read_splits(order.splits) if order.splits else None
     pool = select(order.scene_graphs, _owners(order.database), order.seed, given)
     said = _paraphrases(journal, order.wordings, vqa_asked())
@@ -175,13 +180,10 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     for record in made(journal):
         answers[f"{record['template_index']:02d}"][record["key"]] += 1
         images[record["study_id"]] += 1
-    try:
-        there = {record["split"] for record in made(journal)}
-        for split in (name for name in SPLITS if name in there):
+    with writing(order.out):
+        for split in splits_in(journal):
             own = (_vqa(r) for r in made(journal) if r["split"] == split)
             write_list(order.out / f"{split}.json", own)
-    except OSError as error:
-        raise writing(order.out, error) from None
     fields = ("content_type", "semantic_type")
     card = {
         "settings": journal.settings,
@@ -194,7 +196,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         "paraphrases": said.counts() if order.wordings else None,
         "answer_entropy": entropies(answers),
     }
-    return _end(journal, card, cards.about_vqa(card))
+    return cards.finish(journal, card, cards.about_vqa(card))
 
 
 def _splits(path: Path | None) -> Plain:
@@ -255,24 +257,6 @@ def _checked(journal: Journal, check: EngineCheck) -> Plain:
     return {"answers_run": count, "run_by_the_engine_too": again, "engine_disagreed": other}
 
 
-def kept(journal: Journal) -> Plain:
-    """The card of a set that is complete already. Raises BuildError when its files changed."""
-    card = cards.read_card(journal.out)
-    changed = cards.changed_files(journal.out, card)
-    if changed:
-        raise BuildError(
-            f"{journal.out} was changed since it was built ({', '.join(changed[:3])})",
-            "build into another folder, or delete that one",
-        )
-    return card
-
-
-def _end(journal: Journal, card: Mapping[str, Any], readme: str) -> Plain:
-    whole = cards.write_card(journal.out, card, readme)
-    journal.clear()
-    return whole
-
-
 def _owners(database: Database | None) -> dict[int, tuple[int, str]]:
     """Patient and time of each study that the EHR knows."""
     if database is None:
@@ -290,19 +274,11 @@ def _owners(database: Database | None) -> dict[int, tuple[int, str]]:
 
 
 def _vqa(record: Plain) -> Plain:
-    return {
-        "id": record["id"],
-        "split": record["split"],
+    """A question in the layout of MIMIC-CXR-VQA."""
+    named = {
+        **record,
         "subject_id": record["patient_id"],
-        "study_id": record["study_id"],
-        "image_id": record["image_id"],
-        "question": record["question"],
-        "template_text": record["template_text"],
-        "semantic_type": record["semantic_type"],
-        "content_type": record["content_type"],
-        "template": record["template"],
         "template_program": f"program_{record['template_index']}",
-        "template_index": record["template_index"],
         "template_arguments": record["arguments"],
-        "answer": record["answer"],
     }
+    return {name: named[name] for name in _LAYOUT.split()}

@@ -16,8 +16,8 @@ from importlib import resources
 from typing import Any
 
 from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.making.shares import SPLITS, TRAIN
 from ehrqa_cli.sets.own.clusters import divided
-from ehrqa_cli.sets.own.shares import SPLITS, TRAIN
 from ehrqa_cli.sets.pairs.image_wording import Writer, framed, phrase_banks
 from ehrqa_cli.sets.pairs.paraphrase import Paraphrases
 

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ehrqa_cli.sets.own.journal import write_lines
+from ehrqa_cli.sets.making.files import write_lines
 from ehrqa_cli.sets.pairs.aggregate import FAMILY, AggregateMaker
 from ehrqa_cli.sets.pairs.compose import Composer
 from ehrqa_cli.sets.pairs.fill import Generator

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from ehrqa_cli.contracts.errors import BuildError
-from ehrqa_cli.sets.own.shares import SPLITS, TEST, TRAIN, VALID, fraction, splits_of
+from ehrqa_cli.sets.making.shares import SPLITS, TEST, TRAIN, VALID, fraction, splits_of
 from ehrqa_cli.sets.prepare.frame import Frame, Patient, Visit, draw
 from ehrqa_cli.sets.prepare.images import Study, covering, only
 from ehrqa_cli.sets.prepare.options import GOLD, SETS, SILVER, Options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ehrqa_cli.sets.own import card as cards
+from ehrqa_cli.sets.making import card as cards
 
 
 def readme(card: Mapping[str, Any]) -> str:

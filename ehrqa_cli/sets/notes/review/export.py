@@ -9,15 +9,14 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_lines, writing
+from ehrqa_cli.sets.making.journal import Journal
 from ehrqa_cli.sets.notes.layout import GOLD, NOTES, QUESTIONS, notes_line, write_gold
 from ehrqa_cli.sets.notes.review.decisions import DROPPED, Decision
 from ehrqa_cli.sets.notes.review.figures import agreement, figures, together
 from ehrqa_cli.sets.notes.review.items import ReviewSet
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
 
-Plain = dict[str, Any]
 Given = Mapping[str, Mapping[str, Decision]]
 
 
@@ -37,14 +36,14 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
     }
     journal = Journal(out, settings)
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     items = [i for i in data.items if i.id in decisions and decisions[i.id].kind != DROPPED]
     if not items:
         raise BuildError(
             f"nothing of {data.folder} was accepted yet", f"ehrqa build review {data.folder}"
         )
     journal.claim()
-    try:
+    with writing(out):
         for split in sorted({item.split for item in items}):
             own = [item for item in items if item.split == split]
             folder = out / split
@@ -54,8 +53,6 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
             write_lines(folder / QUESTIONS, lines)
             write_lines(folder / NOTES, map(notes_line, notes))
             write_gold(folder / GOLD, [_gold(line) for line in lines], notes)
-    except OSError as error:
-        raise writing(out, error) from None
     names = sorted(reviews)
     card = {
         "settings": settings,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from ehrqa_cli.sets.own.journal import Plain
-from ehrqa_cli.sets.own.shares import Turns
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import Turns
 
 
 class Attempts(ABC):

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.sets.own.journal import CARD, WORK, Plain, replace_text, writing
+from ehrqa_cli.contracts.errors import BuildError
+from ehrqa_cli.sets.making.files import Plain, replace_text, writing
+from ehrqa_cli.sets.making.journal import CARD, WORK, Journal
 
 README = "README.md"
 _TIMES = {
@@ -78,26 +80,41 @@ def failures(lines: Iterable[Plain], templates: Sequence[str]) -> dict[str, Any]
 
 def write_card(out: Path, card: Mapping[str, Any], readme: str) -> Plain:
     """Hash every file of the set and write the card. Raises BuildError."""
-    try:
-        whole = {**card, "sha256": hashes(out)}
-        text = readme.rstrip("\n") + "\n\n" + _files(whole["sha256"])
+    with writing(out):
+        complete = {**card, "sha256": hashes(out)}
+        text = readme.rstrip("\n") + "\n\n" + _files(complete["sha256"])
         replace_text(out / README, text)
-        replace_text(out / CARD, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise writing(out, error) from None
-    return whole
+        replace_text(out / CARD, json.dumps(complete, indent=1, ensure_ascii=False) + "\n")
+    return complete
+
+
+def finish(journal: Journal, card: Mapping[str, Any], readme: str) -> Plain:
+    """Write the card of a set, which is then complete. Returns it. Raises BuildError."""
+    complete = write_card(journal.out, card, readme)
+    journal.clear()
+    return complete
+
+
+def kept(journal: Journal) -> Plain:
+    """The card of a set that is complete already. Raises BuildError when its files changed."""
+    card = read_card(journal.out)
+    refuse_changed(journal.out, card, "build into another folder, or delete that one")
+    return card
+
+
+def refuse_changed(out: Path, card: Mapping[str, Any], hint: str) -> None:
+    """Raises BuildError when files of a complete set are not as they were written, or are gone."""
+    now = hashes(out)
+    changed = sorted(name for name, value in card["sha256"].items() if now.get(name) != value)
+    if changed:
+        shown = ", ".join(changed[:3])
+        raise BuildError(f"{out} was changed since it was built ({shown})", hint)
 
 
 def read_card(out: Path) -> Plain:
     """The card of a complete set."""
     card: Plain = json.loads((out / CARD).read_text(encoding="utf-8"))
     return card
-
-
-def changed_files(out: Path, card: Mapping[str, Any]) -> list[str]:
-    """Files of a complete set that are no longer as they were written, or are gone."""
-    now = hashes(out)
-    return sorted(name for name, value in card["sha256"].items() if now.get(name) != value)
 
 
 def hashes(out: Path) -> dict[str, str]:
