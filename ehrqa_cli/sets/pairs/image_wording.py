@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from ehrqa_cli.sets.data import table
 Words = Mapping[str, str | Sequence[str]]
 Makers = Sequence[tuple[str, Words]]
 """Patterns, each with the words of its shorthand."""
+
+Variants = Iterable[tuple[str, Makers]]
+"""Forms with a part fixed, each with its makers."""
 
 _TOKEN = re.compile(r"<([A-Z]+[0-9]?)>")
 _SLOTS: Words = {
@@ -80,14 +83,15 @@ class Writer:
         self._rng = rng
         self._count = count
 
-    def template(self, modality: str, form: str, text: str, makers: Makers) -> ImageTemplate:
-        """A template; ``makers`` give its wordings beside its own text."""
-        own = _readable(text)
-        return ImageTemplate(modality, text, form, self._draw(makers, self._count, own))
-
-    def variant(self, form: str, makers: Makers) -> Variant:
-        """Wordings of a form with a part fixed, a third as many."""
-        return Variant(form, self._draw(makers, max(1, self._count // 3)))
+    def template(
+        self, modality: str, form: str, text: str, makers: Makers, variants: Variants = ()
+    ) -> ImageTemplate:
+        """A template; ``makers`` give its wordings beside its own text, and ``variants`` those of
+        its form with a part fixed, a third as many."""
+        own = self._draw(makers, self._count, _readable(text))
+        fewer = max(1, self._count // 3)
+        fixed = tuple(Variant(form, self._draw(makers, fewer)) for form, makers in variants)
+        return ImageTemplate(modality, text, form, own, fixed)
 
     def _draw(self, makers: Makers, count: int, first: str = "") -> tuple[str, ...]:
         rng = self._rng

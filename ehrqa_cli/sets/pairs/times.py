@@ -88,10 +88,10 @@ class TimeSampler:
             "none": self._none,
             "in_year": self._in_year,
             "since_year": self._since_year,
-            "in_month": self._in_month,
-            "since_month": self._since_month,
-            "in_day": self._in_day,
-            "since_day": self._since_day,
+            "in_month": lambda: self._dated("in", "in_time"),
+            "since_month": lambda: self._dated("since", "since_date"),
+            "in_day": lambda: self._dated("in", "on_day", to_the_day=True),
+            "since_day": lambda: self._dated("since", "since_day", to_the_day=True),
             "before": self._before,
             "since_md": self._since_md,
             "before_md": self._before_md,
@@ -191,28 +191,15 @@ class TimeSampler:
     def _date(self) -> tuple[int, int, int]:
         return self.year(), self._rng.randint(1, 12), self._rng.randint(1, 28)
 
-    def _in_month(self) -> Spoken:
-        year, month, _ = self._date()
-        said = f"{self._say('in_time')} {self.month_text(year, month)}"
-        return Spoken(said, f'in "{year}-{month:02d}"')
-
-    def _since_month(self) -> Spoken:
-        year, month, _ = self._date()
-        how = self._rng.choice(_SAID["since_date"])
-        said = how.format(self.month_text(year, month))
-        return Spoken(said, f'since "{year}-{month:02d}"')
-
-    def _in_day(self) -> Spoken:
+    def _dated(self, name: str, said: str, *, to_the_day: bool = False) -> Spoken:
+        """A filter by a month or a day, in one of the ways that ``said`` names."""
         year, month, day = self._date()
-        how = self._rng.choice(_SAID["on_day"])
-        said = how.format(self.day_text(year, month, day))
-        return Spoken(said, f'in "{year}-{month:02d}-{day:02d}"')
-
-    def _since_day(self) -> Spoken:
-        year, month, day = self._date()
-        how = self._rng.choice((*_SAID["since_date"], "after {}"))
-        said = how.format(self.day_text(year, month, day))
-        return Spoken(said, f'since "{year}-{month:02d}-{day:02d}"')
+        how = self._rng.choice(_SAID[said])
+        if to_the_day:
+            text, iso = self.day_text(year, month, day), f"{year}-{month:02d}-{day:02d}"
+        else:
+            text, iso = self.month_text(year, month), f"{year}-{month:02d}"
+        return Spoken(how.format(text), f'{name} "{iso}"')
 
     def _month_day_alone(self) -> tuple[str, str]:
         """A day of this year, said without the year, and its literal (months: the number)."""
@@ -270,7 +257,7 @@ class TimeSampler:
         form = f"{which}_year at {month}"
         roll = self._rng.random()
         if roll > 0.4:
-            return Spoken(f"{self._say('in_time')} {month:02d}/{which} year", form)
+            return Spoken(self._say("in_time", f"{month:02d}/{which} year"), form)
         name = _MONTHS[month - 1]
         if roll < 0.22 and which == "this":
             return Spoken(self._say("this_month_name", name), f"in {month}")
