@@ -128,7 +128,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         }
     finally:
         working.close()
-    return cards.finish(journal, card, cards.about_questions(card))
+    return cards.finish(journal, card, cards.readme("questions", card))
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         "paraphrases": said.counts() if order.wordings else None,
         "answer_entropy": entropies(answers),
     }
-    return cards.finish(journal, card, cards.about_vqa(card))
+    return cards.finish(journal, card, cards.readme("vqa", card))
 
 
 def _splits(path: Path | None) -> Plain:

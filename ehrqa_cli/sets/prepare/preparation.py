@@ -42,7 +42,6 @@ from ehrqa_cli.sets.prepare.labels import (
     write_labels,
 )
 from ehrqa_cli.sets.prepare.options import GOLD, Options
-from ehrqa_cli.sets.prepare.report import readme
 from ehrqa_cli.sets.prepare.source import EhrSource
 from ehrqa_cli.sets.prepare.units import Units, read_units
 from ehrqa_cli.vqa import OracleGraphs
@@ -116,7 +115,7 @@ def prepare(order: Order, report: Report = _silent) -> Plain:
                 card = {"settings": journal.settings, **work.run()}
             finally:
                 work.close()
-        return cards.finish(journal, card, readme(card))
+        return cards.finish(journal, card, cards.readme("prepare", card))
 
 
 class _Work:

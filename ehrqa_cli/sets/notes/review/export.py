@@ -63,7 +63,7 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
             for b in names[k + 1 :]
         },
     }
-    return cards.write_card(out, card, _about(card))
+    return cards.write_card(out, card, cards.readme("reviewed", card, rows=rows(card["figures"])))
 
 
 def _plain(decisions: Mapping[str, Decision]) -> Plain:
@@ -99,35 +99,3 @@ def rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _of(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f}%)" if whole else "")
-
-
-def _about(card: Mapping[str, Any]) -> str:
-    settings, found = card["settings"], card["figures"]
-    lines = "".join(f"| {name} | {value} |\n" for name, value in rows(found))
-    levels = _split_table(found["by_level"], "length")
-    categories = _split_table(found["by_category"], "category")
-    both = "".join(
-        f"{names}: {row['items']:,} items decided by both, the same decision for "
-        f"{row['same_decision']}, kappa {row['kappa']}.\n"
-        for names, row in card["agreement"].items()
-    )
-    head = [
-        "# Reviewed questions over clinical notes",
-        "",
-        f"{found['kept']:,} questions of `{settings['source']}` "
-        f"({settings['source_sha256'][:16]}), reviewed by {', '.join(settings['reviewers'])} with "
-        f"ehrqa {settings['ehrqa']}. They hold the notes: keep them where those may be kept.",
-        "",
-        "    ehrqa eval ehrnoteqa --data DIR",
-        "",
-    ]
-    return "\n".join([*head, f"| | |\n|---|---:|\n{lines}", levels, categories, both])
-
-
-def _split_table(found: Mapping[str, Mapping[str, int]], head: str) -> str:
-    body = "".join(
-        f"| {name} | {row['kept']:,} ({row['items']:,}) | {row['edited']:,} "
-        f"| {row['dropped']:,} |\n"
-        for name, row in found.items()
-    )
-    return f"| {head} | kept (made) | edited | dropped |\n|---|---:|---:|---:|\n{body}"
