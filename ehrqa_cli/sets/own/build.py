@@ -13,6 +13,7 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.sets.making import card as cards
@@ -38,7 +39,6 @@ _LAYOUT = (
     "id split subject_id study_id image_id question template_text semantic_type content_type "
     "template template_program template_index template_arguments answer"
 )
-_EVERY = 100  # questions between two reports of progress
 
 
 def _silent(_done: int, _all: int) -> None:
@@ -109,7 +109,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         said = _paraphrases(journal, order.wordings, question_templates())
         sources = Sources(vocabulary, working, labels, given, said)
         maker = Questions(sources, order.size, order.seed, check)
-        attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
+        attempts = journal.run(maker.telling(progress))
         if not maker.made:
             raise BuildError(
                 f"no question over {order.db} has an answer", "check that the EHR holds events"
@@ -169,7 +169,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     pool = select(order.scene_graphs, _owners(order.database), order.seed, given)
     said = _paraphrases(journal, order.wordings, vqa_asked())
     maker = VqaQuestions(pool, order.size, order.seed, said)
-    attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
+    attempts = journal.run(maker.telling(progress))
     if not maker.made:
         raise BuildError(
             f"no question about the images of {order.scene_graphs} has an answer",
@@ -229,21 +229,6 @@ def templates_hash() -> str:
     return digest.hexdigest()
 
 
-def _told(
-    attempt: Callable[[Plain | None], Plain | None],
-    count: Callable[[], int],
-    size: int,
-    progress: Progress,
-) -> Callable[[Plain | None], Plain | None]:
-    def told(done: Plain | None) -> Plain | None:
-        found = attempt(done)
-        if found is None or not count() % _EVERY:
-            progress(count(), size)
-        return found
-
-    return told
-
-
 def _checked(journal: Journal, check: EngineCheck) -> Plain:
     """How many answers were found by running the query, how many of them by the engine as well,
     and how often that gave another one (which is then no question of the set)."""
@@ -266,8 +251,6 @@ def _owners(database: Database | None) -> dict[int, tuple[int, str]]:
             "the database has no table tb_cxr: it knows of no chest X-rays",
             "leave --db out; studies are then split one by one",
         )
-    from ehrqa_cli.contracts.types import Limits
-
     sql = "SELECT study_id, subject_id, studydatetime FROM tb_cxr"
     rows = database.execute(sql, Limits(seconds=600.0, rows=100_000_000)).rows
     return {int(str(s)): (int(str(p)), str(t or "")) for s, p, t in rows}

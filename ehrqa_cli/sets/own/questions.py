@@ -173,10 +173,7 @@ class Questions(Attempts):
         return {
             "question": pair.question,
             "form": pair.form,
-            "neuralsql": None,
-            "sql": None,
-            "answer_sheet": None,
-            "answer": None,
+            **dict.fromkeys(("neuralsql", "sql", "answer_sheet", "answer")),
             "key": "",
             "template": pair.template,
             "family": pair.family,

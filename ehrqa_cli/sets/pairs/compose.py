@@ -55,7 +55,7 @@ class Composer:
         name = self._rng.choices(names, [EVENTS[n].weight for n in names])[0]
         phrase = EVENTS[name]
         texts = ("form", "past", "never", "base", "noun")
-        found = {text: phrase.numbered(getattr(phrase, text), number) for text in texts}
+        found = {text: getattr(phrase, text).replace("@", number) for text in texts}
         return {**found, "name": name}
 
     def _who(self) -> tuple[str, str]:

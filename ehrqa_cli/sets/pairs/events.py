@@ -26,10 +26,6 @@ class EventPhrase:
     noun: str
     bare: str
 
-    def numbered(self, text: str, number: str) -> str:
-        """One of the texts with the event's number filled in."""
-        return text.replace("@", number)
-
 
 _TABLE = table("pairs/words/events")
 EVENTS: Mapping[str, EventPhrase] = {n: EventPhrase(**e) for n, e in _TABLE["event"].items()}

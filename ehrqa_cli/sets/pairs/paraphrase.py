@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.making.files import writing
 from ehrqa_cli.sets.pairs.paraphrase_checks import (
     Embed,
     is_yes_no,
@@ -115,7 +116,7 @@ def write(
     has already are not written again. Raises BuildError when it cannot be written."""
     found = read(path) if path.is_file() else Paraphrases()
     slots = dict(zip((a.text for a in every), slots_of([a.text for a in every]), strict=True))
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.truncate(_whole(path))
@@ -129,8 +130,6 @@ def write(
                 found.done[(one.family, one.text)] = made
                 file.write(json.dumps(made.plain(), ensure_ascii=False) + "\n")
                 file.flush()
-    except OSError as error:
-        raise unwritten(path, error) from None
     note(len(asked), len(asked))
     return found
 
@@ -212,11 +211,3 @@ def _whole(path: Path) -> int:
         return 0
     data = path.read_bytes()
     return data.rfind(b"\n") + 1
-
-
-def unwritten(path: Path, error: OSError) -> BuildError:
-    """The error of a file of paraphrases that cannot be written."""
-    return BuildError(
-        f"cannot write {path}: {error.strerror or error}",
-        "make room, then run the same command again: it goes on",
-    )

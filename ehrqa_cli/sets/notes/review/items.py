@@ -13,6 +13,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain
 from ehrqa_cli.sets.making.journal import CARD
 from ehrqa_cli.sets.making.shares import SPLITS
 from ehrqa_cli.sets.notes.checks import plain
@@ -21,7 +22,6 @@ from ehrqa_cli.sets.notes.layout import NOTES, QUESTIONS
 from ehrqa_cli.sets.notes.parse import LETTERS
 from ehrqa_cli.sets.notes.sample import stratum_of
 
-Plain = dict[str, Any]
 _NEEDED = ("id", "patient_id", "question", "choices", "answer")
 
 
