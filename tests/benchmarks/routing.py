@@ -3,7 +3,7 @@
     python tests/benchmarks/routing.py --data DATA --out routing.jsonl [--limit N]
 
 DATA holds ehrsql-2024, tableqa, ehrxqa-open and noteqa. Each question is taken through the engine
-up to its scope (`ask.begin`, `ask.advance`) and kept in OUT, so that a second run goes on where the
+up to its scope (`query_path.route`) and kept in OUT, so that a second run goes on where the
 first one ended; the table is printed from OUT. Three settings:
 
 - words: only the score of the question's words (`note_route.NoteRouter`) tells notes from the rest;
@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ehrqa_cli.contracts.types import Question, Scope, Status
-from ehrqa_cli.engine.ask import advance, ask, begin, end
-from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
+from ehrqa_cli.engine.ask import ask
+from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose, scope_by_words
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import Mode, shipped_model
-from ehrqa_cli.engine.query_path import compile_form
+from ehrqa_cli.engine.query_path import link, route, understand, write
 from ehrqa_cli.engine.risk import probability
+from ehrqa_cli.engine.run import Run, Withheld
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.whose import whose
 from ehrqa_cli.text2sql.local import LocalModel
@@ -139,11 +140,15 @@ class Engine:
 
     def scope(self, text: str, session: Session) -> dict[str, Any]:
         """The scope by logical form; ``declined`` where the question came to none."""
-        draft = begin(Question(text), session)
-        advance(draft, before=compile_form)
-        answer = end(draft) if draft.reason or draft.fault else None
-        scope = draft.route.scope if draft.route else answer.scope if answer else Scope.TABLE
-        return {"scope": scope.value, "declined": draft.reason.kind if draft.reason else None}
+        run = Run(Question(text), session)
+        declined = None
+        try:
+            linked = link(run)
+            route(run, understand(run, linked, write(run, linked)))
+        except Withheld as held:
+            declined = held.reason.kind
+        scope = run.known.route.scope if run.known.route else scope_by_words(text)
+        return {"scope": scope.value, "declined": declined}
 
     def whole(self, text: str, patient: int | None, session: Session | None = None) -> Any:
         """How the path by logical form ends: its reason and risk if it declines."""
