@@ -28,6 +28,7 @@ REASONS = {
     "other language",
 }
 
+
 def _load(*paths: Path) -> list[dict[str, Any]]:
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     return [json.loads(line) for line in lines]
