@@ -32,6 +32,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from shared import rows_of
+
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Limits, Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
@@ -117,8 +119,7 @@ def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[
 
 def clinicians(path: Path) -> Iterator[GoldQuestion]:
     """The half that may be looked at."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        item = json.loads(line)
+    for item in rows_of(path):
         gold = {"sql": item["gold_sql"]} if item["gold_sql"] else None
         yield GoldQuestion(item["question"], gold, group=item["id"], source="clinicians")
 
@@ -209,8 +210,7 @@ def asked(items: list[GoldQuestion], db: Path, jobs: int) -> list[Known]:
 
 def read_known(path: Path) -> list[Known]:
     """What ``--records`` kept of an earlier run, so that choosing again takes seconds."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [Known(**{**line, "record": Record(**line["record"])}) for line in lines]
+    return [Known(**{**line, "record": Record(**line["record"])}) for line in rows_of(path)]
 
 
 def swap_check(flags: argparse.Namespace) -> None:
