@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import fraction
 from ehrqa_cli.sets.notes import checks
 from ehrqa_cli.sets.notes.author import Author
 from ehrqa_cli.sets.notes.donors import unanswerable
@@ -30,9 +31,7 @@ from ehrqa_cli.sets.notes.parse import (
 )
 from ehrqa_cli.sets.notes.prompts import TOPICS, choices_begun, choices_prompt, question_prompt
 from ehrqa_cli.sets.notes.sample import STRATA, Sample, next_stratum, stratum_of
-from ehrqa_cli.sets.own.shares import fraction
 
-Plain = dict[str, Any]
 NONE = "unanswerable: other patient"
 _STEP_1, _STEP_2, _CHOICE = 260, 420, 60  # tokens written at most
 _MORE = "FGH"  # choices beyond the five, where some of them are alike
@@ -61,7 +60,7 @@ class _State:
     next_of: Counter[str] = field(default_factory=Counter)  # patients taken, by stratum
     made_of: Counter[str] = field(default_factory=Counter)
     stratum: str = ""
-    patient: int | None = None
+    patient: int = 0  # none yet, while there is no stratum
     tried: int = 0
     own: list[Plain] = field(default_factory=list)  # items of this patient
     declined_tried: bool = False
@@ -121,7 +120,7 @@ class NoteItems:
         plan = self._plan
         answered = [item for item in state.own if item["answer"] is not None]
         most = min(plan.tries * plan.per_patient, len(TOPICS))
-        if state.patient is not None and (
+        if state.stratum and (
             (len(answered) < plan.per_patient and state.tried < most) or self._wants_none(state)
         ):
             return True
@@ -153,7 +152,6 @@ class NoteItems:
             state.longest += checks.longest_is_right(line["choices"], line["answer"])
 
     def _new(self, state: _State) -> Plain:
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         topics = _topics(self._plan.seed, state.patient)
         topic = topics[state.tried % len(topics)]
@@ -255,7 +253,6 @@ class NoteItems:
 
     def _without_answer(self, state: _State) -> Plain:
         """A question of another patient of the split that these notes do not answer."""
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         split = self._split_of(state.patient)
         others = [
@@ -280,7 +277,6 @@ class NoteItems:
         }
 
     def _item(self, state: _State, topic: str, question: str, choices: Mapping[str, str]) -> Plain:
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         stratum, tokens = stratum_of(notes)
         return {

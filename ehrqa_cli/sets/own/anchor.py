@@ -19,9 +19,8 @@ from ehrqa_cli.sets.own.periods import Now
 from ehrqa_cli.sets.pairs.cxr_vocabulary import words_of
 from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.images import ImageMaker
-from ehrqa_cli.sets.pairs.slot_words import TIME_WEIGHTS, VITALS
-from ehrqa_cli.sets.pairs.slots import SlotSampler, canonical
-from ehrqa_cli.sets.pairs.times import Drawn, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.slots import VITALS, SlotSampler, canonical
+from ehrqa_cli.sets.pairs.times import TIME_WEIGHTS, Drawn, Spoken, TimeSampler, quoted
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
 _SLOT = re.compile(r"[\[{]([a-z_0-9:]+)[\]}]")
@@ -60,7 +59,6 @@ class AnchoredSampler(SlotSampler):
         self._now = now
         self._loose = 0.0
         self.person = Person(0, {})
-        self._left: list[Event] = []
 
     @property
     def anchor(self) -> Event:
@@ -149,7 +147,7 @@ class AnchoredSampler(SlotSampler):
 
     def _vital(self) -> Mapping[str, Spoken]:
         label = self.anchor.values.get("vital")
-        if label not in VITALS:
+        if label is None or label not in VITALS:
             return super()._vital()
         text, again = (self._rng.choice(VITALS[label]) for _ in range(2))
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
 from ehrqa_cli.contracts.images import SceneGraph
-from ehrqa_cli.sets.own.shares import splits_among, splits_of
+from ehrqa_cli.sets.making.shares import splits_among, splits_of
 from ehrqa_cli.vqa import OracleGraphs, VqaThresholds
 from ehrqa_cli.vqa.matrix import Known, Matrix
 

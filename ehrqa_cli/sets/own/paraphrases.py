@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ehrqa_cli.sets.making.files import write_lines, writing
 from ehrqa_cli.sets.own.vqa_templates import TEMPLATES
 from ehrqa_cli.sets.pairs.image_templates import image_templates
 from ehrqa_cli.sets.pairs.paraphrase import (
@@ -21,7 +22,6 @@ from ehrqa_cli.sets.pairs.paraphrase import (
     ParaphraseTask,
     read,
     silent,
-    unwritten,
     write,
 )
 from ehrqa_cli.sets.pairs.paraphrase_checks import Embed
@@ -136,12 +136,8 @@ class FromFile:
         found = read(self.file)
         wanted = {(a.family, a.text) for a in asked}
         own = Paraphrases({key: done for key, done in found.done.items() if key in wanted})
-        lines = (json.dumps(d.plain(), ensure_ascii=False) + "\n" for d in own.done.values())
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(lines), encoding="utf-8")
-        except OSError as error:
-            raise unwritten(path, error) from None
+        with writing(path):
+            write_lines(path, (done.plain() for done in own.done.values()))
         return own
 
 

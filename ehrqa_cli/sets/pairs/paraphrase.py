@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.making.files import writing
 from ehrqa_cli.sets.pairs.paraphrase_checks import (
     Embed,
     is_yes_no,
@@ -35,19 +37,9 @@ def silent(_done: int, _of: int) -> None:
 
 MOST_TOKENS = 56
 EACH = 4
-# Part of what names a file of paraphrases: another prompt writes others.
-SYSTEM = (
-    "You reword questions that hospital staff ask a database. The reworded question must have "
-    "exactly the same answer. Keep every name, number and time as it is written. Change the other "
-    "words and their order. Write one short question or request and nothing else."
-)
-OPENINGS: Mapping[str, tuple[str, ...]] = {
-    "yes or no": ("Is it true that", "Did", "Check whether", "Is there", "I need to know if", "Do"),
-    "a count": ("How many", "Count", "What is the number of", "Tell me how many", "Give me the"),
-    "a time": ("Tell me when", "At what time", "Find the date", "When exactly", "I need the time"),
-    "a list": ("Show", "Which", "Give me", "I need", "Please list"),
-    "something": ("Tell me", "Which", "Find", "Could you look up", "I need"),
-}
+# Both are part of what names a file of paraphrases: another prompt writes others.
+SYSTEM: str = table("pairs/words/paraphrase")["system"]
+OPENINGS: Mapping[str, list[str]] = table("pairs/words/paraphrase")["openings"]
 
 
 class Chat(Protocol):
@@ -124,7 +116,7 @@ def write(
     has already are not written again. Raises BuildError when it cannot be written."""
     found = read(path) if path.is_file() else Paraphrases()
     slots = dict(zip((a.text for a in every), slots_of([a.text for a in every]), strict=True))
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.truncate(_whole(path))
@@ -138,8 +130,6 @@ def write(
                 found.done[(one.family, one.text)] = made
                 file.write(json.dumps(made.plain(), ensure_ascii=False) + "\n")
                 file.flush()
-    except OSError as error:
-        raise unwritten(path, error) from None
     note(len(asked), len(asked))
     return found
 
@@ -163,7 +153,7 @@ def _one(
     return Done(asked.family, asked.text, tuple(kept), tuple(no))
 
 
-def openings(text: str) -> tuple[str, ...]:
+def openings(text: str) -> list[str]:
     """How a paraphrase of this question can begin."""
     lower = text.lower()
     if is_yes_no(text):
@@ -221,11 +211,3 @@ def _whole(path: Path) -> int:
         return 0
     data = path.read_bytes()
     return data.rfind(b"\n") + 1
-
-
-def unwritten(path: Path, error: OSError) -> BuildError:
-    """The error of a file of paraphrases that cannot be written."""
-    return BuildError(
-        f"cannot write {path}: {error.strerror or error}",
-        "make room, then run the same command again: it goes on",
-    )

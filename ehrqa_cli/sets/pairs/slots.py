@@ -9,11 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.slot_makers import MAKERS, decimal, exact
-from ehrqa_cli.sets.pairs.slot_words import ALIASES, RANGES, TIME_WEIGHTS, VITALS
-from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.times import NOTHING, TIME_WEIGHTS, Spoken, TimeSampler, quoted
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
+_SAID = table("pairs/words/slots")
+VITALS: Mapping[str, list[str]] = _SAID["vital"]
 _NEW_PAIRS = (
     (("today",), ("yesterday",), 8), (("this_month",), ("last_month",), 3),
     (("this_year",), ("last_year",), 2),
@@ -96,7 +98,7 @@ class SlotSampler:
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}
 
     def _vital_value(self, label: str) -> Spoken:
-        low, high = RANGES.get(label, (20, 150))
+        low, high = _SAID["range"].get(label, (20, 150))
         return decimal(float(self._rng.randint(low, high)), self._rng)
 
     def _lab_value(self, label: str) -> Spoken:
@@ -174,5 +176,5 @@ def canonical(name: str) -> str:
     plain = name.split(":")[0]
     base = plain.rstrip("0123456789")
     digits = plain[len(base) :]
-    short = ALIASES.get(base, base)
+    short: str = _SAID["alias"].get(base, base)
     return short + ("" if digits == "1" else digits)

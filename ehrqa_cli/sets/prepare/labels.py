@@ -19,6 +19,7 @@ from pathlib import Path
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
+from ehrqa_cli.sets.making.files import replace_text, whole
 from ehrqa_cli.sets.prepare.images import opened
 from ehrqa_cli.vqa import OracleGraphs
 from ehrqa_cli.vqa.ontology import POSSIBLE, children, parts
@@ -174,13 +175,12 @@ def write_labels(
     relations: list[Relation],
 ) -> dict[str, int]:
     """Write both tables; counts of what is in them. The same labels give the same bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
     own = [line for line in lines if line.study in labels]
     counts = {"studies": len(own), "relations": len(relations), "present": 0, "impossible": 0}
     carry, possible = carrier(relations), frozenset(relations)
-    part = folder / (GRAPHS + ".part")
     # No name and no time in the header of the compressed file.
     with (
+        whole(folder / GRAPHS) as part,
         part.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
         io.TextIOWrapper(packed, "utf-8", newline="\n") as file,
@@ -196,10 +196,7 @@ def write_labels(
                 if here or (place, name) not in label.unknown:
                     kind = CATEGORY_OF.get(name, "")
                     file.write(f"{line.study}\t{place}\t{name}\t{kind}\t{here}\n")
-    part.replace(folder / GRAPHS)
-    part = folder / (STUDIES + ".part")
-    part.write_text("".join(_study_lines(own, labels)), encoding="utf-8")
-    part.replace(folder / STUDIES)
+    replace_text(folder / STUDIES, "".join(_study_lines(own, labels)))
     return counts
 
 

@@ -25,9 +25,9 @@ from ehrqa_cli.ehr.mimic.files import find
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.schema import TABLES, TIME_TYPE
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import WORK, Journal, Plain, replace_text, writing
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, replace_text, writing
+from ehrqa_cli.sets.making.journal import WORK, Journal
 from ehrqa_cli.sets.prepare import imagenome
 from ehrqa_cli.sets.prepare.cohort import Drawn, choose, read_patients, split_names
 from ehrqa_cli.sets.prepare.copy import Copied, TableCount, kept_studies, write_database
@@ -42,7 +42,6 @@ from ehrqa_cli.sets.prepare.labels import (
     write_labels,
 )
 from ehrqa_cli.sets.prepare.options import GOLD, Options
-from ehrqa_cli.sets.prepare.report import readme
 from ehrqa_cli.sets.prepare.source import EhrSource
 from ehrqa_cli.sets.prepare.units import Units, read_units
 from ehrqa_cli.vqa import OracleGraphs
@@ -106,9 +105,9 @@ def prepare(order: Order, report: Report = _silent) -> Plain:
     that do not fit, BuildError, ImportFailed, DatabaseError."""
     journal = Journal(order.out, order.settings())
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     journal.claim()
-    try:
+    with writing(order.out):
         order.out.chmod(0o700)  # patients' records, and whose they are
         with journal.alone():
             work = _Work(order, journal.out / WORK, report)
@@ -116,11 +115,7 @@ def prepare(order: Order, report: Report = _silent) -> Plain:
                 card = {"settings": journal.settings, **work.run()}
             finally:
                 work.close()
-            whole = cards.write_card(journal.out, card, readme(card))
-    except OSError as error:
-        raise writing(order.out, error) from None
-    journal.clear()
-    return whole
+        return cards.finish(journal, card, cards.readme("prepare", card))
 
 
 class _Work:
