@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from shared import rows_of
 
 from ehrqa_cli import registry
 from ehrqa_cli.contract_suite.database import same_rows, sample_tables, wrapped
@@ -89,10 +90,7 @@ def main(
 ) -> None:
     """Print how many questions give the published rows on a backend."""
     plugin = registry.load(registry.DATABASE, backend, Database)  # type: ignore[type-abstract]
-    done: dict[str, dict[str, Any]] = {}
-    if out is not None and out.exists():
-        lines = out.read_text(encoding="utf-8").splitlines()
-        done = {record["id"]: record for record in map(json.loads, lines)}
+    done = {record["id"]: record for record in rows_of(out)} if out is not None else {}
     original = data / "mimic_iv.sqlite"
     with tempfile.TemporaryDirectory() as folder:
         made = target or plugin.sample(Path(folder), sample_tables(original))

@@ -15,19 +15,16 @@ are copies of these for other patients. Never run as a test.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 import notes_made_up
+import numpy as np
+from shared import OWN_NOTES, imported, is_gold, rows_of, texts_of, wilson
 
 from ehrqa_cli.contracts.notes import Line
 from ehrqa_cli.notes.find import Finder, index_notes, nearest, rank
@@ -39,36 +36,25 @@ from ehrqa_cli.notes.store import NoteStore
 
 DISTINCT = 2000  # notes that are written; more are copies
 VARIANTS = {"words": (0.0, 0.0, 1.0), "meaning": (1.0, 0.3, 0.0), "both": None}
-OWN = Path(__file__).parents[2] / "models/corpus/notes"
 
 
 def gold_rank(found: list[Line], evidence: list[dict[str, str]], texts: dict[str, str]) -> int:
     """The place of the first line that overlaps a gold evidence; 10,000 when none does."""
-    for place, line in enumerate(found):
-        for gold in evidence:
-            start = texts[line.note_id].find(gold["text"])
-            same = gold["note_id"] == line.note_id
-            if same and line.start < start + len(gold["text"]) and start < line.end:
-                return place
-    return 10_000
+    return next((k for k, line in enumerate(found) if is_gold(line, evidence, texts)), 10_000)
 
 
 def quality(data: Path) -> None:
     """Recall of evidence on the questions of ``data``."""
-    rows = [json.loads(line) for line in (data / "notes.jsonl").open(encoding="utf-8")]
-    texts = {row["note_id"]: row["text"] for row in rows}
-    questions = [json.loads(line) for line in (data / "questions.jsonl").open(encoding="utf-8")]
-    asked = [question for question in questions if question["answerable"]]
-    with tempfile.TemporaryDirectory() as folder:
-        db = Path(folder) / "ehr.sqlite"
-        import_notes(data / "notes.jsonl", db)
-        index_notes(db)
+    texts = texts_of(data)
+    asked = [row for row in rows_of(data / "questions.jsonl") if row["answerable"]]
+    with imported(data / "notes.jsonl") as db:
         chosen = (rank.MEANING, rank.AROUND, rank.WORDS)
         for name, weights in VARIANTS.items():
             rank.MEANING, rank.AROUND, rank.WORDS = weights or chosen
             with Finder.open(db) as finder:
                 ranks = np.array([_rank(finder, question, texts) for question in asked])
-            print(f"{name:8}", *(_share(ranks < k, f"top {k}") for k in (1, 3, 10)))
+            shares = (f"top {k} {wilson(list(ranks < k))}" for k in (1, 3, 10))
+            print(f"{name:8}", *shares, sep="  ")
             if weights is None:
                 for question, place in zip(asked, ranks, strict=True):
                     if place >= 3:
@@ -78,14 +64,6 @@ def quality(data: Path) -> None:
 def _rank(finder: Finder, question: dict[str, Any], texts: dict[str, str]) -> int:
     found = finder.find(question["question"], int(question["patient_id"]), k=200)
     return gold_rank([each.line for each in found], question["evidence"], texts)
-
-
-def _share(hits: Any, label: str) -> str:
-    """The share with Wilson's 95% interval."""
-    n, p, z = len(hits), float(hits.mean()), 1.96
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
-    return f"{label} {p:.1%} [{middle - half:.0%}, {middle + half:.0%}] of {n}  "
 
 
 def embedding() -> None:
@@ -234,7 +212,7 @@ def _times(name: str, times: list[float], cpu: list[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["quality", "embedding", "size", "ask"])
-    parser.add_argument("--data", type=Path, default=OWN)
+    parser.add_argument("--data", type=Path, default=OWN_NOTES)
     parser.add_argument("--notes", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "ehrqa_notes")
     chosen = parser.parse_args()

@@ -14,20 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from notes_read import f1, hit, wilson
+from notes_read import f1
+from shared import OWN_NOTES, Row, imported, print_answered, rows_of, texts_of, wilson
 
 from ehrqa_cli.chat import Gguf
 from ehrqa_cli.notes.desk import NoteDesk
-from ehrqa_cli.notes.find import index_notes
-from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.read.choose import GGUF
 from ehrqa_cli.notes.read.embedded import without_addressed
 from ehrqa_cli.notes.read.evidence import weigh
@@ -38,33 +33,12 @@ from ehrqa_cli.notes.read.instruct.reader import CHOOSING
 from ehrqa_cli.notes.read.instruct.signals import Seen
 from ehrqa_cli.notes.read.question import ask
 
-OWN = Path(__file__).parents[2] / "models/corpus/notes/reading"
-Row = dict[str, Any]
-
 
 def taken(rows: list[Row], take: int | None) -> list[Row]:
     """About ``take`` of the questions, spread evenly, by patient."""
     if take is not None and take < len(rows):
         rows = [rows[k * len(rows) // take] for k in range(take)]
     return sorted(rows, key=lambda row: int(row["patient_id"]))
-
-
-@contextmanager
-def opened(data: Path, reader: InstructReader) -> Iterator[NoteDesk]:
-    """A desk over the folder's notes."""
-    with tempfile.TemporaryDirectory() as folder:
-        db = Path(folder) / "ehr.sqlite"
-        import_notes(data / "notes.jsonl", db)
-        index_notes(db)
-        with NoteDesk.open(db, reader) as desk:
-            yield desk
-
-
-def rows_of(path: Path) -> list[Row]:
-    """JSON Lines; none where there is no file."""
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def asked(desk: NoteDesk, row: Row) -> Row:
@@ -134,7 +108,7 @@ def report(desk: NoteDesk, rows: list[Row], data: Path, log: Path) -> None:
     """Decide on everything in the log, and print the figures."""
     reader = desk.reader
     assert isinstance(reader, InstructReader)
-    texts = {row["note_id"]: row["text"] for row in rows_of(data / "notes.jsonl")}
+    texts = texts_of(data)
     told = {each["id"]: each for each in rows_of(log) if "id" in each}
     rows = [row for row in rows if row["id"] in told]
     for with_choices in (False, True):
@@ -143,13 +117,8 @@ def report(desk: NoteDesk, rows: list[Row], data: Path, log: Path) -> None:
         answers = [reader.decide(each) for each in seen]
         pairs = list(zip(some, answers, seen, strict=True))
         yes = [each for each in pairs if each[0]["answerable"]]
-        no = [answer for row, answer, _ in pairs if not row["answerable"]]
         print("with options" if with_choices else "free text")
-        for most in (1, 3, 10):
-            share = wilson([hit(answer, row, texts, most) for row, answer, _ in yes])
-            print(f"  a gold line among the first {most} cited: {share}")
-        print("  answered of answerable:", wilson([a.text is not None for _, a, _ in yes]))
-        print("  declined of unanswerable:", wilson([a.text is None for a in no]))
+        print_answered([(row, answer) for row, answer, _ in pairs], texts)
         withdrawn = [bool(a.reason.startswith("the lines")) for _, a, _ in pairs]
         print("  withdrawn:", wilson(withdrawn))
         if with_choices:
@@ -193,7 +162,7 @@ def times(log: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=OWN)
+    parser.add_argument("--data", type=Path, default=OWN_NOTES / "reading")
     parser.add_argument("--split", choices=["fit", "check"], help="of our own questions")
     parser.add_argument("--reader", default="qwen2.5-coder-1.5b", help="pulled, or a GGUF file")
     parser.add_argument("--log", type=Path, required=True)
@@ -206,7 +175,7 @@ def main() -> None:
     reader = InstructReader(file, threads=chosen.threads, states=States(most_bytes=0))
     every = rows_of(chosen.data / "questions.jsonl")
     rows = taken([r for r in every if chosen.split in (None, r.get("split"))], chosen.take)
-    with opened(chosen.data, reader) as desk:
+    with imported(chosen.data / "notes.jsonl") as db, NoteDesk.open(db, reader) as desk:
         if not chosen.report:
             run(desk, rows, chosen.log)
         report(desk, rows, chosen.data, chosen.log)

@@ -13,13 +13,13 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from notes_instruct import OWN, Row, opened, rows_of, seen_again
-from notes_read import wilson
+from notes_instruct import seen_again
+from shared import OWN_NOTES, Row, imported, is_gold, rows_of, texts_of, wilson
 
 from ehrqa_cli.chat import Gguf
+from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.read.instruct import InstructReader, States
 from ehrqa_cli.notes.read.instruct.fitted import FILE
 from ehrqa_cli.notes.read.instruct.signals import Seen
@@ -117,7 +117,7 @@ def line_weights(asked: list[Asked], texts: dict[str, str], ridge: float) -> dic
         if not row["answerable"]:
             continue
         told = seen.line_features(seen.said.text)
-        right = np.array([float(gold(line, row, texts)) for line in seen.lines])
+        right = np.array([float(is_gold(line, row["evidence"], texts)) for line in seen.lines])
         items.append((np.array([[each[name] for name in LINE] for each in told]), right))
         patients.append(int(row["patient_id"]))
     fitting = [k for k, (_, right) in enumerate(items) if right.any()]
@@ -135,33 +135,24 @@ def line_weights(asked: list[Asked], texts: dict[str, str], ridge: float) -> dic
     return named(LINE, chooser([items[k] for k in fitting], ridge))
 
 
-def gold(line: Any, row: Row, texts: dict[str, str]) -> bool:
-    """Does the line overlap a gold evidence?"""
-    for each in row["evidence"]:
-        start = texts[each["note_id"]].find(each["text"])
-        overlaps = line.start < start + len(each["text"]) and start < line.end
-        if each["note_id"] == line.note_id and overlaps:
-            return True
-    return False
-
-
 def named(names: list[str], weights: np.ndarray) -> dict[str, float]:
     return {name: round(float(w), 4) for name, w in zip(names, weights, strict=True)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=OWN)
+    parser.add_argument("--data", type=Path, default=OWN_NOTES / "reading")
     parser.add_argument("--reader", default="qwen2.5-coder-1.5b", help="a pulled model")
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--ridge", type=float, default=6.0)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
     file = Gguf.pulled(chosen.reader)
-    texts = {row["note_id"]: row["text"] for row in rows_of(chosen.data / "notes.jsonl")}
+    texts = texts_of(chosen.data)
     rows = {row["id"]: row for row in rows_of(chosen.data / "questions.jsonl")}
     told = [each for each in rows_of(chosen.log) if "id" in each]
-    with opened(chosen.data, InstructReader(file, states=States(most_bytes=0))) as desk:
+    reader = InstructReader(file, states=States(most_bytes=0))
+    with imported(chosen.data / "notes.jsonl") as db, NoteDesk.open(db, reader) as desk:
         asked = [
             (
                 rows[each["id"]],

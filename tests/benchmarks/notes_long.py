@@ -30,17 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from notes_read import hit, wilson
+from shared import OWN_NOTES, hit, imported, rows_of, wilson
 
 from ehrqa_cli.notes.desk import NoteDesk
-from ehrqa_cli.notes.find import index_notes
 from ehrqa_cli.notes.find.lexical import Group, groups, matches
 from ehrqa_cli.notes.find.wordpieces import token_ids
-from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.lines import split
 from ehrqa_cli.notes.read.question import telling
 
-OWN = Path(__file__).parents[2] / "models/corpus/notes"
 LENGTHS = (3500, 7500, 16_000, 32_000)
 FULL = 0.93  # of a length that a record is filled to, at least
 PERSONAL = (
@@ -71,11 +68,9 @@ def tokens(text: str) -> int:
 def read_folder(folder: Path) -> list[Case]:
     """The patients of a folder in noteqa's format whose questions have options."""
     notes, rows = defaultdict(list), defaultdict(list)
-    for line in (folder / "notes.jsonl").read_text(encoding="utf-8").splitlines():
-        note = json.loads(line)
+    for note in rows_of(folder / "notes.jsonl"):
         notes[int(note["patient_id"])].append(note)
-    for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in rows_of(folder / "questions.jsonl"):
         if row.get("choices"):
             rows[int(row["patient_id"])].append(row)
     return [Case(patient, rows[patient], notes[patient]) for patient in rows]
@@ -149,7 +144,7 @@ def ask(cases: Sequence[Case], length: int, flags: argparse.Namespace) -> list[d
     texts: dict[str, str] = {}
     told = []
     with tempfile.TemporaryDirectory() as folder:
-        source, db = Path(folder) / "notes.jsonl", Path(folder) / "ehr.sqlite"
+        source = Path(folder) / "notes.jsonl"
         size: dict[int, int] = {}
         documents: dict[int, int] = {}
         with source.open("w", encoding="utf-8") as file:
@@ -161,9 +156,7 @@ def ask(cases: Sequence[Case], length: int, flags: argparse.Namespace) -> list[d
                 for note in record:
                     texts[note["note_id"]] = note["text"]
                     file.write(json.dumps(note) + "\n")
-        import_notes(source, db)
-        index_notes(db)
-        with NoteDesk.open(db, flags.reader) as desk:
+        with imported(source) as db, NoteDesk.open(db, flags.reader) as desk:
             for case in cases:
                 for row in case.rows:
                     began = time.perf_counter()
@@ -232,7 +225,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, help="writes OUT.json and OUT.md")
     flags = parser.parse_args()
-    folders = [flags.data] if flags.data else [OWN / "reading", OWN / "stays"]
+    folders = [flags.data] if flags.data else [OWN_NOTES / "reading", OWN_NOTES / "stays"]
     flags.everybody = [case for folder in folders for case in read_folder(folder)]
     cases = chosen_cases(flags)
     rows: list[dict[str, Any]] = []

@@ -15,11 +15,12 @@ default goal. Patients of data/noteqa are left out without that folder. Never ru
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from shared import rows_of
 
 from ehrqa_cli.contracts.types import Question, Status
 from ehrqa_cli.engine import Session, ask
@@ -77,7 +78,7 @@ def main() -> None:
             for file in sorted(flags.data.glob("*.jsonl")):
                 if file.name == "notes.jsonl":
                     continue
-                rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+                rows = rows_of(file)
                 assert session.notes is not None
                 rows = [row for row in rows if session.notes.has(int(row["patient_id"]))]
                 mine = []

@@ -3,7 +3,7 @@
     python tests/benchmarks/routing.py --data DATA --out routing.jsonl [--limit N]
 
 DATA holds ehrsql-2024, tableqa, ehrxqa-open and noteqa. Each question is taken through the engine
-up to its scope (`ask.begin`, `ask.advance`) and kept in OUT, so that a second run goes on where the
+up to its scope and kept in OUT, so that a second run goes on where the
 first one ended; the table is printed from OUT. Three settings:
 
 - words: only the score of the question's words (`note_route.NoteRouter`) tells notes from the rest;
@@ -17,18 +17,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from shared import rows_of
+
+from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Question, Scope, Status
-from ehrqa_cli.engine.ask import advance, ask, begin, end
+from ehrqa_cli.engine import one_study, query_path
+from ehrqa_cli.engine.ask import ask
+from ehrqa_cli.engine.ask import choose as choose_way
 from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
+from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import Mode, shipped_model
-from ehrqa_cli.engine.query_path import compile_form
 from ehrqa_cli.engine.risk import probability
+from ehrqa_cli.engine.run import Run, Withheld
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.whose import whose
 from ehrqa_cli.text2sql.local import LocalModel
@@ -57,15 +62,15 @@ def items(data: Path) -> dict[str, list[Item]]:
     return {
         "tableqa": [
             Item("tableqa", j["id"], j["question"], "table", _tier(j["tier"]))
-            for j in _lines(data / "tableqa/questions.jsonl")
+            for j in rows_of(data / "tableqa/questions.jsonl")
         ],
         "noteqa": [
             Item("noteqa", j["id"], j["question"], "note", _may(j["answerable"]))
-            for j in _lines(data / "noteqa/questions.jsonl")
+            for j in rows_of(data / "noteqa/questions.jsonl")
         ],
         "ehrxqa-open": [
             Item("ehrxqa-open", j["id"], j["question"], j["modality"], j["modality"])
-            for j in _lines(data / "ehrxqa-open/questions.jsonl")
+            for j in rows_of(data / "ehrxqa-open/questions.jsonl")
         ],
         "ehrsql valid": [
             Item("ehrsql valid", j["id"], j["question"], "table", _may(labels[j["id"]] not in none))
@@ -80,11 +85,6 @@ def _tier(tier: object) -> str:
 
 def _may(answerable: bool) -> str:
     return "answerable" if answerable else "unanswerable"
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
 
 
 class Engine:
@@ -139,11 +139,21 @@ class Engine:
 
     def scope(self, text: str, session: Session) -> dict[str, Any]:
         """The scope by logical form; ``declined`` where the question came to none."""
-        draft = begin(Question(text), session)
-        advance(draft, before=compile_form)
-        answer = end(draft) if draft.reason or draft.fault else None
-        scope = draft.route.scope if draft.route else answer.scope if answer else Scope.TABLE
-        return {"scope": scope.value, "declined": draft.reason.kind if draft.reason else None}
+        run, declined = Run(Question(text), session), None
+        try:
+            way = choose_way(run)
+            if isinstance(way, OneStudy):
+                one_study.take(run, way)
+            else:
+                linked = query_path.link(run)
+                query = query_path.write(run, linked)
+                query_path.route(run, query_path.understand(run, linked, query))
+        except Withheld as held:
+            declined = held.reason.kind
+        except EhrqaError:
+            pass  # a fault has no scope, which is then "table"
+        scope = run.known.route.scope if run.known.route else Scope.TABLE
+        return {"scope": scope.value, "declined": declined}
 
     def whole(self, text: str, patient: int | None, session: Session | None = None) -> Any:
         """How the path by logical form ends: its reason and risk if it declines."""
@@ -225,7 +235,7 @@ def main() -> None:
     wanted = [item for some in items(flags.data).values() for item in some[: flags.limit]]
     wanted_ids = {(item.name, item.id) for item in wanted}
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in _lines(flags.out) if flags.out.is_file() else ():
+    for row in rows_of(flags.out):
         rows.setdefault((row["set"], row["id"]), {}).update(row)
     rows = {key: row for key, row in rows.items() if key in wanted_ids}
     engine = Engine(flags.data)

@@ -11,7 +11,6 @@ another hospital's might be. ``--photos`` is a folder of pictures that are no X-
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
 import subprocess
@@ -22,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from films import valid_films
 from PIL import Image, ImageOps
+from shared import rows_of
 
 from ehrqa_cli.evaluate.calibration import auroc
 
@@ -42,14 +43,7 @@ def predict(folder: Path, card: Path | None, masks: Path | None = None) -> dict[
     command += ["--out", str(out)] + (["--masks", str(masks)] if masks else [])
     command += ["--vision", str(card)] if card else []
     subprocess.run(command, check=True)
-    lines = out.read_text(encoding="utf-8").splitlines()
-    return {Path(row["file"]).name: row for row in map(json.loads, lines)}
-
-
-def valid_rows(nih: Path) -> list[dict[str, str]]:
-    """The labels of the validation films."""
-    with (nih / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["split"] == "valid"]
+    return {Path(row["file"]).name: row for row in rows_of(out)}
 
 
 def findings(rows: list[dict[str, str]], seen: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +176,7 @@ def main() -> None:
     parser.add_argument("--vision", type=Path)
     parser.add_argument("--photos", type=Path)
     given = parser.parse_args()
-    rows = valid_rows(given.cxr / "nih")
+    rows = valid_films(given.cxr / "nih")
     report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from films import valid_films
+
 from ehrqa_cli.cli.options import read_graphs
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import ask, open_session
@@ -152,8 +154,7 @@ def main() -> None:
     parser.add_argument("--films", type=int)
     parser.add_argument("--vision", type=Path)
     args = parser.parse_args()
-    with (args.nih / "labels.csv").open(encoding="utf-8", newline="") as file:
-        films = [row for row in csv.DictReader(file) if row["split"] == "valid"][: args.films]
+    films = valid_films(args.nih)[: args.films]
     with args.templates.open(encoding="utf-8", newline="") as file:
         templates = list(csv.DictReader(file, delimiter="\t"))
     counts: dict[int, Counter[str]] = defaultdict(Counter)

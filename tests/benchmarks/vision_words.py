@@ -13,15 +13,13 @@ what is told.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
+from films import model_of, reader_of, valid_films
+
 from ehrqa_cli.contracts.images import NO_STUDY
-from ehrqa_cli.vqa.imaging.decode import decode
-from ehrqa_cli.vqa.model import choose
-from ehrqa_cli.vqa.model.source import OneGraph
 from ehrqa_cli.vqa.reader import Vqa
 
 WORDS = {
@@ -48,9 +46,8 @@ def main() -> None:
     parser.add_argument("--nih", type=Path, required=True)
     parser.add_argument("--vision", help="Another model than the shipped one.")
     given = parser.parse_args()
-    with (given.nih / "labels.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["split"] == "valid"]
-    readers = _readers([given.nih / "images" / row["file"] for row in rows], given.vision)
+    rows, source = valid_films(given.nih), model_of(given.vision)
+    readers = [reader_of(given.nih / "images" / row["file"], source)[0] for row in rows]
     report: dict[str, Any] = {
         "films": len(rows),
         "unlike": sum(r.graph(NO_STUDY) is None for r in readers),
@@ -68,17 +65,6 @@ def main() -> None:
             "right": round(sum(s == t for s, t in told) / max(1, len(told)), 3),
         }
     print(json.dumps(report, indent=1))
-
-
-def _readers(paths: list[Path], vision: str | None) -> list[Vqa]:
-    source = choose.model_graphs(choose.Wanted(vision, Path("models")))
-    assert source is not None, "there is no vision model"
-    out = []
-    for path in paths:
-        picture = decode(path, size=max(source.model.card.input.size))
-        graph = source.graph_of(source.model.see([picture])[0], picture)
-        out.append(Vqa(OneGraph(source, graph), source.thresholds()))
-    return out
 
 
 def _said(reader: Vqa, question: str) -> bool | None:

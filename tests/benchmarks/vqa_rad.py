@@ -18,12 +18,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from films import model_of, reader_of
+from shared import rows_of
+
 from ehrqa_cli.contracts.errors import ImageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.vqa.answer import image_answer
-from ehrqa_cli.vqa.imaging.decode import decode
-from ehrqa_cli.vqa.model import choose
-from ehrqa_cli.vqa.model.source import OneGraph
 from ehrqa_cli.vqa.reader import Vqa
 
 _SAME = {"man": "male", "woman": "female"}
@@ -36,8 +36,7 @@ def main() -> None:
     parser.add_argument("--vision", help="Another model than the shipped one.")
     parser.add_argument("--show", action="store_true", help="Print each answer that is wrong.")
     given = parser.parse_args()
-    lines = (given.rad / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = rows_of(given.rad / "questions.jsonl")
     said = answers(rows, given.rad / "images", given.vision)
     print(json.dumps(summary(rows, said), indent=1))
     for row, answer in zip(rows, said, strict=True):
@@ -48,17 +47,14 @@ def main() -> None:
 
 def answers(rows: list[dict[str, str]], images: Path, vision: str | None) -> list[Answer | None]:
     """What is said to each question; None where nothing is."""
-    source = choose.model_graphs(choose.Wanted(vision, Path("models")))
-    assert source is not None, "there is no vision model"
+    source = model_of(vision)
     readers: dict[str, tuple[Vqa, str] | None] = {}
     out: list[Answer | None] = []
     for row in rows:
         name = row["image"]
         if name not in readers:
             try:
-                picture = decode(images / name, size=max(source.model.card.input.size))
-                made = OneGraph(source, source.graph_of(source.model.see([picture])[0], picture))
-                readers[name] = Vqa(made, source.thresholds()), picture.sha256
+                readers[name] = reader_of(images / name, source)
             except ImageError:
                 readers[name] = None
         reader = readers[name]

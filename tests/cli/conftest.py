@@ -1,43 +1,16 @@
-"""A small EHR, a model that answers by rote, and the command line run in this process."""
+"""A model that answers by rote."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
 
 from ehrqa_cli import registry
-from ehrqa_cli.cli import main
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
 from ehrqa_cli.engine import Session
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Ran]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run `ehrqa ARGS...` in this process."""
-
-    def run(*args: object) -> Ran:
-        capsys.readouterr()
-        code = main.run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run
 
 
 class RoteModel(Text2Sql):

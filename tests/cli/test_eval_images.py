@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ehrqa_cli.ehr import schema
+from ehrqa_fixtures import add_studies
 
 
 @pytest.fixture
@@ -32,15 +30,7 @@ def write_labels(folder: Path, present: dict[int, float]) -> Path:
 
 @pytest.fixture
 def imaged(ehr: Path) -> Path:
-    with sqlite3.connect(ehr) as connection:
-        for table in schema.OPTIONAL_TABLES:
-            connection.execute(table.ddl())
-        connection.executemany(
-            "INSERT INTO tb_cxr VALUES (?, 101, 1001, ?, ?, '2100-02-02 08:00:00', 'pa')",
-            [(s, s, f"i{s}") for s in (501, 502)],
-        )
-    connection.close()
-    return ehr
+    return add_studies(ehr, {501: "pa", 502: "pa"})
 
 
 @pytest.fixture

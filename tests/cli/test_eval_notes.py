@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from ehrqa_cli import registry
-from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
-from ehrqa_cli.contracts.plugins import NoteReader
 
 NOTE = "Seen today.\nFurosemide 40 mg daily.\n"
 
@@ -75,39 +69,6 @@ def test_ehrnoteqa(cli, notes_data, answers, tmp_path):
     found = json.loads(ran.out)["scores"]
     assert found["exact"]["value"] == 0.0 and found["F1"]["value"] == 0.8
     assert found["judge"]["takes"] == [pytest.approx(80.0)] * 5
-
-
-class FirstLine(NoteReader):
-    """Cites the line it is given first; declines where it is asked who."""
-
-    name = "first"
-
-    def read(
-        self,
-        question: str,
-        lines: Sequence[FoundLine],
-        choices: Mapping[str, str] | None = None,
-    ) -> NoteAnswer:
-        line = lines[0].line
-        span = NoteSpan(line.note_id, line.start, line.end, line.text)
-        if "who" in question:
-            return NoteAnswer(None, (span,), reason="not said")
-        return NoteAnswer(line.text, (span,), 0.9, "B" if choices else None)
-
-    def provenance(self) -> Mapping[str, str]:
-        return {"model": "none"}
-
-
-@pytest.fixture
-def first_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = registry.load
-
-    def load_first(group: str, name: str, contract: type[Any]) -> type[Any]:
-        if (group, name) == (registry.NOTE_READER, "first"):
-            return FirstLine
-        return load(group, name, contract)
-
-    monkeypatch.setattr(registry, "load", load_first)
 
 
 def test_a_reader_through_the_desk(cli, first_line, notes_data):

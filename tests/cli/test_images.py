@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
-
-from ehrqa_cli.ehr import schema
+from ehrqa_fixtures import add_studies
 
 
 @pytest.fixture
@@ -28,15 +26,7 @@ def labels(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def imaged(ehr: Path) -> Path:
-    with sqlite3.connect(ehr) as connection:
-        for table in schema.OPTIONAL_TABLES:
-            connection.execute(table.ddl())
-        connection.executemany(
-            "INSERT INTO tb_cxr VALUES (?, 101, 1001, ?, ?, '2100-02-02 08:00:00', 'pa')",
-            [(s, s, f"i{s}") for s in (501, 502, 503)],
-        )
-    connection.close()
-    return ehr
+    return add_studies(ehr, dict.fromkeys((501, 502, 503), "pa"))
 
 
 def test_one_study_as_json(cli, imaged, labels):

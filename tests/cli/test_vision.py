@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ehrqa_fixtures import add_studies
 from PIL import Image
 
 from ehrqa_cli.cli.images import model as images_model
-from ehrqa_cli.ehr import schema
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "vision"
 CARD, PLAIN = FIXTURES / "card.json", FIXTURES / "classifier.json"
@@ -45,15 +45,7 @@ def films(tmp_path: Path) -> Path:
 @pytest.fixture
 def imaged(ehr: Path) -> Path:
     """Four studies in tb_cxr, and 505 that has no image."""
-    with sqlite3.connect(ehr) as connection:
-        for table in schema.OPTIONAL_TABLES:
-            connection.execute(table.ddl())
-        connection.executemany(
-            "INSERT INTO tb_cxr VALUES (?, 101, 1001, ?, ?, '2100-02-02 08:00:00', ?)",
-            [(s, s, f"i{s}", view) for s, view in {**STUDIES, 505: "pa"}.items()],
-        )
-    connection.close()
-    return ehr
+    return add_studies(ehr, {**STUDIES, 505: "pa"})
 
 
 def kept(db: Path) -> Path:

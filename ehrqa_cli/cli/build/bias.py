@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.bias.split import Split
-    from ehrqa_cli.evaluate.load import Dataset, Item
+    from ehrqa_cli.evaluate.ehrsql.load import Dataset, Item
 
 REPORT, DEBIASED = "bias.json", "debiased"
 AUTO = "auto"
@@ -27,7 +27,7 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     from ehrqa_cli.cli.output import to_json
     from ehrqa_cli.evaluate.bias.ngrams import NAMES, Patterns
     from ehrqa_cli.evaluate.bias.split import write_split
-    from ehrqa_cli.evaluate.load import load_ehrsql
+    from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
     from ehrqa_cli.sets.making.files import replace_text, writing
     from ehrqa_cli.sets.making.shares import SPLITS
 

@@ -75,6 +75,10 @@ class Nowhere(Elsewhere):
     told: ClassVar[str | None] = None
 
 
+def _does_not_load(path: Path) -> bool:
+    raise PluginError("the plugin 'elsewhere' does not load", "mend it")
+
+
 @pytest.fixture
 def only_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite and two made-up plugins are installed, and no other."""
@@ -159,6 +163,9 @@ def test_a_file_is_opened_by_the_plugin_that_knows_it(
     odd = tmp_path / "odd.ehr"
     odd.write_text("mine")
     assert backend_of(odd)[0] == "sqlite"  # nobody's: SQLite's error says what it is not
+    with monkeypatch.context() as patched, pytest.raises(PluginError, match="does not load"):
+        patched.setattr(Elsewhere, "knows", _does_not_load)
+        backend_of(odd)  # it might have been that one's
     monkeypatch.setattr(Nowhere, "in_files", True)
     monkeypatch.setattr(Nowhere, "knows", lambda path: path.suffix == ".ehr")
     assert backend_of(odd) == ("nowhere", str(odd))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Table
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.bias.ngrams import Patterns
+from ehrqa_cli.evaluate.ehrsql.load import Dataset, load_ehrsql
 from ehrqa_cli.evaluate.files import write_whole
-from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
-from ehrqa_cli.evaluate.tables import StudyTable
 from ehrqa_papers.abstention.figures import pattern_table
 from ehrqa_papers.abstention.kept import write_study
 from ehrqa_papers.abstention.plan import Plan
@@ -26,7 +26,7 @@ class AbstentionReport:
     """``headers`` name data, models and their hashes, one a regime."""
 
     headers: dict[str, dict[str, Any]]
-    tables: tuple[StudyTable, ...]
+    tables: tuple[Table, ...]
     plots: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -110,7 +110,7 @@ def run_abstention(
 
 def _tables(
     valid: Dataset, studies: Sequence[Study], plan: Plan, tell: Callable[[str], None]
-) -> list[StudyTable]:
+) -> list[Table]:
     tables = []
     if "1" in plan.tables:
         patterns = Patterns((i.question, i.gold is not None) for i in valid.items)

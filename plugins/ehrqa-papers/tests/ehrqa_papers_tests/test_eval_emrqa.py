@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from ehrqa_cli import registry
-from ehrqa_cli.contracts.notes import FoundLine, NoteAnswer, NoteSpan
-from ehrqa_cli.contracts.plugins import NoteReader
 
 NOTE = "Seen today.\nFurosemide 40 mg daily.\n"
 
@@ -35,38 +29,6 @@ def emr_data(tmp_path: Path) -> Path:
 def test_they_are_listed(cli):
     listed = cli("eval", "list").out
     assert all(f"{name}  " in listed for name in ("emrqa", "rankings"))
-
-
-class FirstLine(NoteReader):
-    """Cites the line it is given first."""
-
-    name = "first"
-
-    def read(
-        self,
-        question: str,
-        lines: Sequence[FoundLine],
-        choices: Mapping[str, str] | None = None,
-    ) -> NoteAnswer:
-        line = lines[0].line
-        return NoteAnswer(
-            line.text, (NoteSpan(line.note_id, line.start, line.end, line.text),), 0.9
-        )
-
-    def provenance(self) -> Mapping[str, str]:
-        return {"model": "none"}
-
-
-@pytest.fixture
-def first_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = registry.load
-
-    def load_first(group: str, name: str, contract: type[Any]) -> type[Any]:
-        if (group, name) == (registry.NOTE_READER, "first"):
-            return FirstLine
-        return load(group, name, contract)
-
-    monkeypatch.setattr(registry, "load", load_first)
 
 
 def test_a_reader_through_the_desk(cli, first_line, emr_data):
