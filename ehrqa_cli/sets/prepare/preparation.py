@@ -31,7 +31,7 @@ from ehrqa_cli.sets.making.journal import WORK, Journal
 from ehrqa_cli.sets.prepare import imagenome
 from ehrqa_cli.sets.prepare.cohort import Drawn, choose, read_patients, split_names
 from ehrqa_cli.sets.prepare.copy import Copied, TableCount, kept_studies, write_database
-from ehrqa_cli.sets.prepare.images import Study, only, read_metadata, read_table, select
+from ehrqa_cli.sets.prepare.images import Study, one_each, only, read_metadata, read_table
 from ehrqa_cli.sets.prepare.labels import (
     Checked,
     Label,
@@ -188,15 +188,19 @@ class _Work:
 
     def _images(self) -> dict[int, list[Study]]:
         if self.order.metadata is not None:
-            return select(read_metadata(self.order.metadata), self.steps)
-        if self.source.has("tb_cxr"):
-            return select(read_table(self.source), self.steps)
-        if self.order.scene_graphs is not None:
+            images = read_metadata(self.order.metadata)
+        elif self.source.has("tb_cxr"):
+            images = read_table(self.source)
+        elif self.order.scene_graphs is not None:
             raise BuildError(
                 "the EHR has no table tb_cxr: it knows of no chest X-rays",
                 "name MIMIC-CXR's metadata with --metadata, or leave --scene-graphs out",
             )
-        return {}
+        else:
+            return {}
+        found = one_each(images, self.steps)
+        self.steps["studies"] = sum(map(len, found.values()))
+        return found
 
     def _labels(
         self, images: Mapping[int, Sequence[Study]]
