@@ -42,7 +42,7 @@ def open_session(
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     Raises UsageError for a wrong time, goal or thresholds file.
     """
-    from ehrqa_cli.ehr.backend.open import path_of
+    from ehrqa_cli.ehr.open import path_of
 
     db = path_of(db) if isinstance(db, str) else db
     if as_of is not None:

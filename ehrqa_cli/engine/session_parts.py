@@ -91,7 +91,7 @@ class SessionParts:
     def database(self) -> Database:
         """The open EHR. Raises DatabaseError, PluginError for a backend that is not installed, or
         UsageError when none was named."""
-        from ehrqa_cli.ehr.backend.open import open_database
+        from ehrqa_cli.ehr.open import open_database
 
         if self.db is None:
             raise UsageError("no database was named", "say which with --db FILE")

@@ -19,8 +19,8 @@ from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationErro
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping.mapped import Mapped
+from ehrqa_cli.ehr.open import open_as_it_is, open_database
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
 from ehrqa_cli.evaluate.ehrsql.load import Item

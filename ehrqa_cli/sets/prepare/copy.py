@@ -14,7 +14,7 @@ from pathlib import Path
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr.backend import bulk
-from ehrqa_cli.ehr.demo.costs import add_costs
+from ehrqa_cli.ehr.mimic.costs import add_costs
 from ehrqa_cli.ehr.mimic.values import Dates
 from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, TIME_TYPE, EhrTable
 from ehrqa_cli.sets.making.shares import fraction

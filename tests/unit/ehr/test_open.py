@@ -17,8 +17,8 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import backend_of, open_database, path_of
 from ehrqa_cli.ehr.backend.translated import Translated
+from ehrqa_cli.ehr.open import backend_of, open_database, path_of
 
 # A dialect of which only LIKE is ever written here.
 Words: type[Dialect] = type(

@@ -67,7 +67,7 @@ def run_forms(run: EmrRun) -> RunReport:
 def _words(run: EmrRun) -> tuple[Vocabulary, Linker, str]:
     if run.db is None:
         raise UsageError("forms needs an EHR", "name one with --db FILE")
-    from ehrqa_cli.ehr.backend.open import open_database
+    from ehrqa_cli.ehr.open import open_database
     from ehrqa_cli.ehr.value_index import ValueIndex
     from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
     from ehrqa_cli.text2sql.linking.linker import Linker
