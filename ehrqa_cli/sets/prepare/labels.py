@@ -21,7 +21,7 @@ from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
 from ehrqa_cli.sets.making.files import replace_text, whole
-from ehrqa_cli.sets.prepare.images import opened
+from ehrqa_cli.sets.prepare.images import Study, opened
 from ehrqa_cli.vqa import OracleGraphs
 from ehrqa_cli.vqa.ontology import POSSIBLE, children, parts
 
@@ -149,26 +149,16 @@ def carrier(relations: Iterable[Relation]) -> Callable[[Collection[Relation]], s
     return lambda present: {r for r, shown in below.items() if not shown.isdisjoint(present)}
 
 
-@dataclass(frozen=True)
-class StudyLine:
-    """A line of studies.tsv."""
-
-    study: int
-    image: str
-    view: str
-    sex: str
-    patient: int
-    time: str
-
-
 def write_labels(
     folder: Path,
-    lines: Iterable[StudyLine],
+    studies: Iterable[Study],
     labels: Mapping[int, Label],
     relations: list[Relation],
+    sexes: Mapping[int, str],
 ) -> dict[str, int]:
-    """Write both tables; counts of what is in them. The same labels give the same bytes."""
-    own = [line for line in lines if line.study in labels]
+    """Write both tables, of the studies that have labels, with the sex of each patient; counts of
+    what is in them. The same labels give the same bytes."""
+    own = [line for line in studies if line.study in labels]
     counts = {"studies": len(own), "relations": len(relations), "present": 0, "impossible": 0}
     carry, possible = carrier(relations), frozenset(relations)
     # No name and no time in the header of the compressed file.
@@ -189,16 +179,18 @@ def write_labels(
                 if here or (place, name) not in label.unknown:
                     kind = CATEGORY_OF.get(name, "")
                     file.write(f"{line.study}\t{place}\t{name}\t{kind}\t{here}\n")
-    replace_text(folder / STUDIES, "".join(_study_lines(own, labels)))
+    replace_text(folder / STUDIES, "".join(_study_lines(own, labels, sexes)))
     return counts
 
 
-def _study_lines(lines: Iterable[StudyLine], labels: Mapping[int, Label]) -> Iterator[str]:
+def _study_lines(
+    lines: Iterable[Study], labels: Mapping[int, Label], sexes: Mapping[int, str]
+) -> Iterator[str]:
     yield "study_id\timage_id\tview\tgender\tctr\tmtr\tsubject_id\tstudydatetime\n"
     for line in lines:
         label = labels[line.study]
         widths = f"{_shown(label.heart)}\t{_shown(label.mediastinum)}"
-        about = f"{line.image}\t{line.view}\t{line.sex}\t{widths}"
+        about = f"{line.image}\t{line.view}\t{sexes.get(line.patient, '')}\t{widths}"
         yield f"{line.study}\t{about}\t{line.patient}\t{line.time}\n"
 
 

@@ -35,7 +35,6 @@ from ehrqa_cli.sets.prepare.images import Study, one_each, only, read_metadata, 
 from ehrqa_cli.sets.prepare.labels import (
     Checked,
     Label,
-    StudyLine,
     from_folder,
     read_checked,
     read_relations,
@@ -260,21 +259,11 @@ class _Work:
         times = kept_studies(drawn, self.options.now)
         path = self.order.out / drawn.name / DATABASE
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as opened:
-            sexes = dict(opened.execute("SELECT subject_id, gender FROM patients"))
-        words = {"m": "male", "f": "female"}
-        lines = [
-            StudyLine(
-                s.study,
-                s.image,
-                s.view,
-                words.get(str(sexes.get(s.patient, ""))[:1].lower(), ""),
-                s.patient,
-                times[s.study][1],
-            )
-            for s in sorted(drawn.studies, key=lambda s: s.study)
-            if s.study in times
-        ]
-        return write_labels(self.order.out / drawn.name / LABELS, lines, labels, relations)
+            found = opened.execute("SELECT subject_id, lower(substr(gender, 1, 1)) FROM patients")
+            sexes = {who: {"m": "male", "f": "female"}.get(sex, "") for who, sex in found}
+        moved = [replace(s, time=times[s.study][1]) for s in drawn.studies if s.study in times]
+        moved.sort(key=lambda s: s.study)
+        return write_labels(self.order.out / drawn.name / LABELS, moved, labels, relations, sexes)
 
     def _lists(self, drawn: Mapping[str, Drawn], units: Units) -> None:
         lines = ["subject_id\tdatabase\tsplit"]
