@@ -183,15 +183,10 @@ class NoteItems:
         places = places or by_words(draft.evidence, notes)
         if not places:
             return checks.NOT_IN_NOTES
-        # First from the question alone, as in the paper; where that fails, with the answer told.
-        options = self._step_2(draft, wrote)
-        fault = _fault(options, draft, whole)
-        told = fault is not None
-        if told:
-            options = self._step_2_told(draft, wrote)
-            if _fault(options, draft, whole):
-                return fault or ""
-        assert options is not None
+        found = self._choices(draft, whole, wrote)
+        if isinstance(found, str):
+            return found
+        options, told = found
         if checks.longest_is_right(options.choices, options.correct) and checks.longest_too_often(
             state.longest, len(state.items)
         ):
@@ -205,7 +200,7 @@ class NoteItems:
         return item | {
             "answer": letter,
             "answer_text": choices[letter],
-            "evidence": [_evidence(place) for place in places],
+            "evidence": [{"note_id": p.note_id, "text": p.text} for p in places],
             "flags": _flags(choices, whole, blind[0] == letter) + _unborne(choices[letter], places),
             "checks": {
                 "found_again": reader[1],
@@ -215,10 +210,18 @@ class NoteItems:
             },
         }
 
-    def _step_2(self, draft: Draft, wrote: list[str]) -> Options | None:
-        """The choices from the question alone, as in the paper."""
+    def _choices(self, draft: Draft, whole: str, wrote: list[str]) -> tuple[Options, bool] | str:
+        """The choices and whether the answer had to be told, or what is wrong with them. First
+        from the question alone, as in the paper; where that fails, with the answer told."""
         wrote.append(self._author.write(choices_prompt(draft.question), _STEP_2, _REASON))
-        return read_options(wrote[-1])
+        options = read_options(wrote[-1])
+        fault = _fault(options, draft, whole)
+        if options is not None and fault is None:
+            return options, False
+        told = self._step_2_told(draft, wrote)
+        if told is None or _fault(told, draft, whole):
+            return fault or checks.NO_CHOICES
+        return told, True
 
     def _step_2_told(self, draft: Draft, wrote: list[str]) -> Options | None:
         """The choices with the answer told: the first is right, the others are gone on with until
@@ -322,10 +325,6 @@ def _found(chances: Mapping[str, float]) -> tuple[str, float]:
     """The choice that the model finds most likely, "" for none of them, and how likely."""
     best = max(chances, key=lambda letter: (chances[letter], letter))
     return best, round(math.exp(chances[best]), 3)
-
-
-def _evidence(place: Place) -> Plain:
-    return {"note_id": place.note_id, "text": place.text}
 
 
 def _flags(choices: Mapping[str, str], whole: str, guessed: bool) -> list[str]:

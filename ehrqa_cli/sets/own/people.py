@@ -103,17 +103,20 @@ class People:
 
     def _having(self, table: str) -> frozenset[int]:
         if table not in self._holders:
-            rows = self._working.fetch(f"SELECT DISTINCT subject_id FROM {table}")
-            here = set(self._patients)
-            self._holders[table] = frozenset(int(str(r[0])) for r in rows) & here
+            everybody = self._ids(f"SELECT DISTINCT subject_id FROM {table}")
+            self._holders[table] = frozenset(everybody).intersection(self._patients)
         return self._holders[table]
 
     def _there(self, present: str) -> frozenset[int]:
         table, end = ("icustays", "outtime") if present == "icu" else ("admissions", "dischtime")
         if present not in self._holders:
-            rows = self._working.fetch(f"SELECT subject_id FROM {table} WHERE {end} IS NULL")
-            self._holders[present] = frozenset(int(str(row[0])) for row in rows)
+            there = self._ids(f"SELECT subject_id FROM {table} WHERE {end} IS NULL")
+            self._holders[present] = frozenset(there)
         return self._holders[present]
+
+    def _ids(self, sql: str, *values: object) -> tuple[int, ...]:
+        """The numbers in the first column of a query."""
+        return tuple(int(str(row[0])) for row in self._working.fetch(sql, *values))
 
     def _read(self, patient: int) -> Person:
         events: dict[str, list[Event]] = {}
@@ -122,23 +125,17 @@ class People:
                 continue
             for row in self._working.fetch(sql, patient):
                 self._add(events, kinds, row)
-        fetch = self._working.fetch
-        done = fetch(
-            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NOT NULL "
-            "ORDER BY admittime, hadm_id", patient,
-        )  # fmt: skip
-        present = fetch(
-            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NULL", patient
-        )
-        icu = fetch(
+        visits = "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS"
+        present = self._ids(f"{visits} NULL", patient)
+        icu = self._working.fetch(
             "SELECT hadm_id, intime, coalesce(outtime, '') FROM icustays WHERE subject_id = ? "
             "ORDER BY intime, stay_id", patient,
         )  # fmt: skip
         return Person(
             patient,
             events,
-            tuple(int(str(row[0])) for row in done),
-            int(str(present[0][0])) if present else None,
+            self._ids(f"{visits} NOT NULL ORDER BY admittime, hadm_id", patient),
+            present[0] if present else None,
             tuple((int(str(h)), str(a), str(b)) for h, a, b in icu),
             studies=tuple(int(e.values["study"]) for e in events.get("study", ())),
         )

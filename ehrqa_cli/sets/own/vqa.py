@@ -117,7 +117,7 @@ class VqaQuestions(Attempts):
         return {
             "study_id": film.study,
             "image_id": film.image,
-            "patient_id": film.patient,
+            "patient_id": film.owner,
             "split": split,
             "question": question,
             "template_text": canonical_text(template.index, values),

@@ -28,6 +28,7 @@ TEMPLATES = tuple((row["content_type"], row["template"]) for row in _ROWS)
 # Of one category rather than of several.
 SINGULAR = frozenset(n for n, row in enumerate(_ROWS, 1) if row["categories"] == "one")
 _KINDS = ("ask", "show", "order", "note")
+_WORDINGS = 40
 _WHOLE = "whole"  # a sentence already
 _STUDY = (
     "this chest X-ray", "this image", "the image", "this CXR", "this film", "the X-ray",
@@ -48,10 +49,8 @@ class VqaTemplate:
     paraphrased: Mapping[str, Sequence[str]]
 
 
-def vqa_templates(
-    seed: int, wordings: int = 40, said: Paraphrases | None = None
-) -> tuple[VqaTemplate, ...]:
-    """All 48, each with up to ``wordings`` sentences for each of the two pools of clauses, and the
+def vqa_templates(seed: int, said: Paraphrases | None = None) -> tuple[VqaTemplate, ...]:
+    """All 48, each with up to 40 sentences for each of the two pools of clauses, and the
     paraphrases ``said``."""
     cores = _cores()
     made = []
@@ -61,7 +60,7 @@ def vqa_templates(
         clauses += [(_WHOLE, sentence) for sentence in (said.of("vqa", text) if said else ())]
         rng.shuffle(clauses)
         pools = divided([clause for _, clause in clauses], rng)
-        found = [_sentences([clauses[at] for at in pool], rng, wordings) for pool in pools]
+        found = [_sentences([clauses[at] for at in pool], rng) for pool in pools]
         whole = [tuple(clauses[at][1] for at in p if clauses[at][0] == _WHOLE) for p in pools]
         made.append(
             VqaTemplate(
@@ -75,15 +74,13 @@ def vqa_templates(
     return tuple(made)
 
 
-def _sentences(
-    clauses: Sequence[tuple[str, str]], rng: random.Random, count: int
-) -> tuple[str, ...]:
+def _sentences(clauses: Sequence[tuple[str, str]], rng: random.Random) -> tuple[str, ...]:
     frames = phrase_banks()["frames"]
     makers = []
     for kind in _KINDS:
         own = [clause for k, clause in clauses if k == kind]
         makers += framed(frames[kind], own, {**_OWN, "S": _STUDY})
-    return Writer(rng, count).template("vqa", "", "", makers).wordings if makers else ()
+    return Writer(rng, _WORDINGS).template("vqa", "", "", makers).wordings if makers else ()
 
 
 def _cores() -> dict[int, dict[str, Any]]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.sets.data import table
@@ -42,11 +42,9 @@ SYSTEM: str = table("pairs/words/paraphrase")["system"]
 OPENINGS: Mapping[str, list[str]] = table("pairs/words/paraphrase")["openings"]
 
 
-class Chat(Protocol):
-    """What is needed of a model (ehrqa_cli.chat.Transcript and its writer)."""
-
-    def complete(self, system: str, user: str, opening: str) -> str:
-        """What the model goes on to say after ``opening``, to the end of the line."""
+Say = Callable[[str, str, str], str]
+"""What a model goes on to say, to the end of the line: told the system's words and the user's, and
+how its answer begins."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Paraphrases:
 def write(
     asked: Sequence[ParaphraseTask],
     every: Sequence[ParaphraseTask],
-    chat: Chat,
+    say: Say,
     embed: Embed,
     path: Path,
     each: int = EACH,
@@ -126,7 +124,7 @@ def write(
                     continue
                 own = slots_of([one.text])[0]
                 peers = peers_of(one.text, [t for t, s in slots.items() if s == own], embed)
-                made = _one(one, chat, lambda said, p=peers: means_another(said, p, embed), each)  # type: ignore[misc]
+                made = _one(one, say, lambda said, p=peers: means_another(said, p, embed), each)  # type: ignore[misc]
                 found.done[(one.family, one.text)] = made
                 file.write(json.dumps(made.plain(), ensure_ascii=False) + "\n")
                 file.flush()
@@ -134,15 +132,13 @@ def write(
     return found
 
 
-def _one(
-    asked: ParaphraseTask, chat: Chat, meaning: Callable[[str], str | None], each: int
-) -> Done:
+def _one(asked: ParaphraseTask, say: Say, meaning: Callable[[str], str | None], each: int) -> Done:
     spelled = spell(asked.text)
     kept: list[str] = []
     said_before: list[str] = []
     no: list[tuple[str, str]] = []
     for opening in openings(spelled.text)[:each]:
-        said = _sentence(opening, chat.complete(SYSTEM, f"Question: {spelled.text}", opening))
+        said = _sentence(opening, say(SYSTEM, f"Question: {spelled.text}", opening))
         why = rejected(said, spelled, said_before, asked.same_program) or meaning(said)
         slotted = spelled.slotted(said)
         if why or slotted is None:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from ehrqa_cli.sets.data import table
-from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, duration, quoted
+from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, Styles, duration, quoted
 
-Styles = dict[str, Spoken]
 Maker = Callable[[Random], Styles]
 _SAID = table("pairs/words/slots")
 

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 
 from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.slot_makers import MAKERS, decimal, exact
-from ehrqa_cli.sets.pairs.times import NOTHING, TIME_WEIGHTS, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.times import (
+    NOTHING,
+    TIME_WEIGHTS,
+    Drawn,
+    Spoken,
+    Styles,
+    TimeSampler,
+    quoted,
+)
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
 _SAID = table("pairs/words/slots")
@@ -29,7 +37,7 @@ class SlotSampler:
         self.vocabulary = vocabulary
         self._rng = rng
         self.times = TimeSampler(vocabulary.years, rng)
-        self._makers: dict[str, Callable[[], Mapping[str, Spoken]]] = {
+        self._makers: dict[str, Callable[[], Styles]] = {
             "p": self._patient,
             "vital": self._vital,
             "tvisit": self._one_visit,
@@ -37,9 +45,7 @@ class SlotSampler:
             "study_id": self._study,
         }
 
-    def draw(
-        self, name: str, context: str, drawn: dict[str, dict[str, Spoken]]
-    ) -> dict[str, Spoken]:
+    def draw(self, name: str, context: str, drawn: Drawn) -> Styles:
         """Words by style ("" is the plain one) for the slot of this canonical name; kept in
         ``drawn``. Raises KeyError for a kind that the vocabulary lacks."""
         if name in drawn:
@@ -61,12 +67,12 @@ class SlotSampler:
         elif base in MAKERS:
             drawn[name] = MAKERS[base](self._rng)
         elif base in self._makers:
-            drawn[name] = dict(self._makers[base]())
+            drawn[name] = self._makers[base]()
         else:
             drawn[name] = {"": self._value(base, drawn)}
         return drawn[name]
 
-    def _value(self, kind: str, drawn: Mapping[str, Mapping[str, Spoken]]) -> Spoken:
+    def _value(self, kind: str, drawn: Drawn) -> Spoken:
         others = {s[""].form for n, s in drawn.items() if n.rstrip("0123456789") == kind}
         for _ in range(5):
             value = self.vocabulary.pick(kind, self._rng)
@@ -85,11 +91,11 @@ class SlotSampler:
             text = value[:1].upper() + value[1:]
         return Spoken(text, quoted(value))
 
-    def _patient(self) -> Mapping[str, Spoken]:
+    def _patient(self) -> Styles:
         patient = str(self._rng.choice(self.vocabulary.patients))
         return {"": Spoken(patient, patient)}
 
-    def _vital(self) -> Mapping[str, Spoken]:
+    def _vital(self) -> Styles:
         label = self._rng.choice(tuple(VITALS))
         text = self._rng.choice(VITALS[label])
         if self._rng.random() < 0.2:
@@ -111,7 +117,7 @@ class SlotSampler:
         kind = self._rng.choices(tuple(weights), tuple(weights.values()))[0]
         return self.times.draw(kind)
 
-    def pair(self, context: str) -> dict[str, dict[str, Spoken]]:
+    def pair(self, context: str) -> Drawn:
         """Two order words and two times that are sensibly compared: ``ex``, ``tg`` are the
         base, ``ex2``, ``tg2`` what is compared with it. In one of eight, two time stamps."""
         rng = self._rng
@@ -145,7 +151,7 @@ class SlotSampler:
             if spoken.form or may_be_empty:
                 return spoken
 
-    def new_pair(self) -> dict[str, dict[str, Spoken]]:
+    def new_pair(self) -> Drawn:
         """Two times, a later and an earlier one, for what is new in the later."""
         rng = self._rng
         roll = rng.random()
@@ -158,15 +164,15 @@ class SlotSampler:
                 then, now = self.times.visit("last"), self.times.visit("current")
         return {"tg": {"": then}, "tg2": {"": now}}
 
-    def _one_visit(self) -> Mapping[str, Spoken]:
+    def _one_visit(self) -> Styles:
         return {"": self.times.visit(self._rng.choice(("first", "last", "last", "current")))}
 
-    def _study(self) -> Mapping[str, Spoken]:
+    def _study(self) -> Styles:
         known = self.vocabulary.studies
         study = self._rng.choice(known) if known else self._rng.randint(50_000_000, 59_999_999)
         return {"": Spoken(str(study), str(study))}
 
-    def _year(self) -> Mapping[str, Spoken]:
+    def _year(self) -> Styles:
         year = str(self.times.year())
         return {"": Spoken(year, quoted(year))}
 

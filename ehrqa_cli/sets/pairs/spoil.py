@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.cxr_vocabulary import draw
 from ehrqa_cli.sets.pairs.fill import Generator
+from ehrqa_cli.sets.pairs.images import SLOT
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.slots import canonical
 from ehrqa_cli.sets.pairs.surface import render, without_patient
@@ -22,7 +23,6 @@ from ehrqa_cli.sets.pairs.times import Drawn, Spoken
 _SAID = table("pairs/words/spoil")
 _UNKNOWN: Mapping[str, list[str]] = _SAID["unknown"]
 _IMAGES = {f["name"]: f["wordings"] for f in table("pairs/unanswerable_images")["family"]}
-_IMAGE_SLOT = re.compile(r"\$?[{\[]([a-z_0-9]+)[}\]]")
 
 
 class Spoiler:
@@ -108,7 +108,7 @@ class Spoiler:
                 return draw(kind, self._rng)[1]
             return self._generator.sampler.draw(canonical(match[1]), "visit", drawn)[""].text
 
-        text = render([(_IMAGE_SLOT.sub(fill, wording), True)], self._rng)
+        text = render([(SLOT.sub(fill, wording), True)], self._rng)
         return Pair(text, "abstain", f"unanswerable image: {name}", "unanswerable")
 
 

@@ -40,7 +40,8 @@ class Spoken:
 
 
 # Values by the canonical name of their slot, and by the style that they are said in.
-Drawn = dict[str, dict[str, Spoken]]
+Styles = dict[str, Spoken]
+Drawn = dict[str, Styles]
 NOTHING = Spoken("", "")
 
 

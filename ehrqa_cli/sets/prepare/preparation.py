@@ -31,11 +31,10 @@ from ehrqa_cli.sets.making.journal import WORK, Journal
 from ehrqa_cli.sets.prepare import imagenome
 from ehrqa_cli.sets.prepare.cohort import Drawn, choose, read_patients, split_names
 from ehrqa_cli.sets.prepare.copy import Copied, TableCount, kept_studies, write_database
-from ehrqa_cli.sets.prepare.images import Study, only, read_metadata, read_table, select
+from ehrqa_cli.sets.prepare.images import Study, one_each, only, read_metadata, read_table
 from ehrqa_cli.sets.prepare.labels import (
     Checked,
     Label,
-    StudyLine,
     from_folder,
     read_checked,
     read_relations,
@@ -188,15 +187,19 @@ class _Work:
 
     def _images(self) -> dict[int, list[Study]]:
         if self.order.metadata is not None:
-            return select(read_metadata(self.order.metadata), self.steps)
-        if self.source.has("tb_cxr"):
-            return select(read_table(self.source), self.steps)
-        if self.order.scene_graphs is not None:
+            images = read_metadata(self.order.metadata)
+        elif self.source.has("tb_cxr"):
+            images = read_table(self.source)
+        elif self.order.scene_graphs is not None:
             raise BuildError(
                 "the EHR has no table tb_cxr: it knows of no chest X-rays",
                 "name MIMIC-CXR's metadata with --metadata, or leave --scene-graphs out",
             )
-        return {}
+        else:
+            return {}
+        found = one_each(images, self.steps)
+        self.steps["studies"] = sum(map(len, found.values()))
+        return found
 
     def _labels(
         self, images: Mapping[int, Sequence[Study]]
@@ -256,21 +259,11 @@ class _Work:
         times = kept_studies(drawn, self.options.now)
         path = self.order.out / drawn.name / DATABASE
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as opened:
-            sexes = dict(opened.execute("SELECT subject_id, gender FROM patients"))
-        words = {"m": "male", "f": "female"}
-        lines = [
-            StudyLine(
-                s.study,
-                s.image,
-                s.view,
-                words.get(str(sexes.get(s.patient, ""))[:1].lower(), ""),
-                s.patient,
-                times[s.study][1],
-            )
-            for s in sorted(drawn.studies, key=lambda s: s.study)
-            if s.study in times
-        ]
-        return write_labels(self.order.out / drawn.name / LABELS, lines, labels, relations)
+            found = opened.execute("SELECT subject_id, lower(substr(gender, 1, 1)) FROM patients")
+            sexes = {who: {"m": "male", "f": "female"}.get(sex, "") for who, sex in found}
+        moved = [replace(s, time=times[s.study][1]) for s in drawn.studies if s.study in times]
+        moved.sort(key=lambda s: s.study)
+        return write_labels(self.order.out / drawn.name / LABELS, moved, labels, relations, sexes)
 
     def _lists(self, drawn: Mapping[str, Drawn], units: Units) -> None:
         lines = ["subject_id\tdatabase\tsplit"]
