@@ -13,9 +13,10 @@ from typing import Any, TextIO
 import click
 
 from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.answer_options import BatchOptions, answer_options, read_batch_options
 from ehrqa_cli.cli.batch import reading
 from ehrqa_cli.cli.batch.reading import FORMATS, STREAM, Item
-from ehrqa_cli.cli.options import FILE, BatchOptions, answer_options, read_batch_options
+from ehrqa_cli.cli.options import FILE
 from ehrqa_cli.contracts.errors import UsageError
 
 
