@@ -58,15 +58,19 @@ def _options() -> frozenset[str]:
 
 
 def _lines(page: str) -> Iterator[str]:
-    """Lines of code blocks (joined where one ends in a backslash) and spans of code."""
+    """Lines of code blocks (joined after a backslash or an open quote) and spans of code."""
     text = _text(page).replace("\\\n", " ")
-    fenced = False
+    fenced, begun = False, ""
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
             fenced = not fenced
         elif fenced or line.startswith("    "):
-            yield line.strip().removeprefix("$ ")
+            begun = f"{begun} {line.strip().removeprefix('$ ')}".strip()
+            if begun.count('"') % 2 == 0:
+                yield begun
+                begun = ""
         else:
+            begun = ""
             yield from _SPAN.findall(line)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.types import Answer, Row, Status
 from ehrqa_cli.engine.confidence import Reason
@@ -66,7 +66,7 @@ def _filled(
         told.value,
         COLUMNS,
         _rows(mixed, note, table),
-        _evidence(note, table),
+        cited(note.spans[:_MOST]) + table.evidence[:_MOST],
         declined,
         told,
         asked,
@@ -82,11 +82,6 @@ def _rows(mixed: Mixed, note: NoteFound, table: TableFound) -> tuple[Row, ...]:
     return (*(told or [("note", None)]), *(held or [("table", None)]))
 
 
-def _evidence(note: NoteFound, table: TableFound | None) -> tuple[dict[str, Any], ...]:
-    lines = cited(note.spans[:_MOST])
-    return (*lines, *(table.evidence[:_MOST] if table else ()))
-
-
 def _without_tables(mixed: Mixed, note: NoteFound, asked: tuple[Answer, ...]) -> MixedAnswer:
     """The tables declined: say so, with what the note says."""
     last = asked[-1] if asked else None
@@ -97,7 +92,7 @@ def _without_tables(mixed: Mixed, note: NoteFound, asked: tuple[Answer, ...]) ->
     return MixedAnswer(
         Status.ABSTAINED,
         f"I don't know. {told}{why}",
-        evidence=_evidence(note, None),
+        evidence=cited(note.spans[:_MOST]),
         reason=Reason(TABLE if note.spans else NOTE, why),
         table=asked,
     )
