@@ -6,9 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DEMO := .demo/ehr.sqlite
-# The light plugins come with the set-up; Spark's is added by `make test-backends`, and
-# plugins/template is there to be copied.
-PLUGINS := $(filter-out plugins/ehrqa-spark/%,$(wildcard plugins/ehrqa-*/pyproject.toml))
+# The light plugins come with the set-up; those that say `on-request` are added by `make
+# test-backends`, and plugins/template is there to be copied.
+PLUGINS := $(shell grep -L '^on-request = true' plugins/ehrqa-*/pyproject.toml)
 PACKAGES := plugins/template/ehrqa_template $(foreach plugin,$(wildcard plugins/ehrqa-*/pyproject.toml),$(wildcard $(dir $(plugin))$(subst -,_,$(notdir $(patsubst %/,%,$(dir $(plugin)))))))
 # Training recipes; the trainer's libraries have no types here and need not be installed.
 RECIPES := $(sort $(patsubst %/,%,$(dir $(wildcard models/*/*.py))))
@@ -55,7 +55,8 @@ test: setup
 # PostgreSQL server needs Debian's postgresql, Spark a Java 17.
 test-backends: setup
 	-@$(PIP) install -q -e 'plugins/ehrqa-openai[server]'  # llama.cpp's own server
-	-@for plugin in $(wildcard plugins/*spark*/); do $(PIP) install -q -e $$plugin; done
+	-@for file in $$(grep -l '^on-request = true' plugins/ehrqa-*/pyproject.toml); do \
+	  $(PIP) install -q -e $${file%/*}; done
 	$(BIN)/pytest -q -m backend -rs
 
 wheel: setup

@@ -10,7 +10,7 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option
-from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.risk import Thresholds
@@ -51,14 +51,17 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
       ehrqa ask "last sodium of patient 7?" --db ehr.sqlite --thresholds t.json
     """
     from ehrqa_cli import config
-    from ehrqa_cli.cli.questions import read_known
     from ehrqa_cli.engine import calibrated
+    from ehrqa_cli.evaluate.asked import read_gold
     from ehrqa_cli.evaluate.thresholds import Goal
 
     settings = config.load()
     db = database_path(flags["db"], settings)
     goal = Goal.parse(flags["goal"])
-    items = read_known(source)
+    try:
+        items = read_gold(source)
+    except EvaluationError as error:
+        raise UsageError(error.message, error.hint) from None
     if len(items) < FEWEST:
         raise UsageError(
             f"{source} has {len(items)} questions, too few to choose thresholds from",
@@ -99,7 +102,7 @@ def _choose(items: Sequence[GoldQuestion], db: Path, goal: str, model: str) -> T
 def summary(chosen: Thresholds, items: Sequence[GoldQuestion], path: Path) -> list[str]:
     """What was chosen, in lines for a person; figures are of held-out questions."""
     held = chosen.source["held_out"]
-    answerable = sum(item.answerable for item in items)
+    answerable = sum(item.gold is not None for item in items)
     wrong = held["wrong"]
     limit = "none: everything is answered" if chosen.limit is None else f"{chosen.limit:.3f}"
     rows = (

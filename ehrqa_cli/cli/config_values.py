@@ -63,7 +63,7 @@ def _goal_of_thresholds(resolved: Resolved) -> Iterator[Problem]:
 
 
 def _database(target: Path | str, _settings: Settings) -> None:
-    from ehrqa_cli.ehr.backend.open import open_database
+    from ehrqa_cli.ehr.open import open_database
 
     open_database(target).close()
 

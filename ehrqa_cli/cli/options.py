@@ -34,7 +34,7 @@ def as_path(
     it is kept, without the backend's name before it (``duckdb:FILE``), and for a server the file
     that stands for it. Raises DatabaseError, and UsageError for a password in an address."""
     del context, option
-    from ehrqa_cli.ehr.backend.open import path_of
+    from ehrqa_cli.ehr.open import path_of
 
     return None if value is None else path_of(str(value))
 
@@ -197,7 +197,7 @@ def _has_graphs(db: Path | None) -> bool:
     """Has the EHR scene graphs as tables, where it also names folders of images? Only SQLite
     files do; and the settings, which win, name none."""
     from ehrqa_cli import config
-    from ehrqa_cli.ehr.backend.open import SQLITE, backend_of, open_database
+    from ehrqa_cli.ehr.open import SQLITE, backend_of, open_database
 
     if db is None or not db.exists() or config.load().images or backend_of(db)[0] != SQLITE:
         return False
@@ -429,7 +429,7 @@ def database_named(given: Path | None, settings: Settings | None = None) -> Path
 
 def target_of(path: Path) -> str:
     """What the user calls the database at ``path``: a server's address, else the path."""
-    from ehrqa_cli.ehr.backend.open import address_of
+    from ehrqa_cli.ehr.open import address_of
 
     return str(address_of(path))
 
@@ -437,6 +437,6 @@ def target_of(path: Path) -> str:
 def open_database(path: Path) -> Database:
     """Open the EHR at ``path`` (or what else --db names) for reading. Raises DatabaseError, or
     PluginError for a backend that is not installed."""
-    from ehrqa_cli.ehr.backend import open as door
+    from ehrqa_cli.ehr import open as door
 
     return door.open_database(path)

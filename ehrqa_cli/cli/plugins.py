@@ -67,17 +67,22 @@ def info(name: str, as_json: bool) -> int:
         return 0
     for fact in facts:
         for key, value in fact.items():
-            output.line(f"{key}: {value}")
+            if key != "settings":
+                output.line(f"{key}: {value}")
+        for name, sets in fact.get("settings", {}).items():
+            output.line(f"{name}: {sets}")
     return 0
 
 
 def _facts(plugin: Installed) -> dict[str, Any]:
-    from ehrqa_cli.contract_suite.plugins import contract_version
+    from ehrqa_cli.contract_suite.plugins import contract_version, settings
     from ehrqa_cli.contracts.errors import EhrqaError
 
     facts: dict[str, Any] = asdict(plugin)
     try:
         facts["contract_version"] = contract_version(plugin)
+        if declared := settings(plugin):
+            facts["settings"] = declared
     except EhrqaError as error:
         facts["broken"] = str(error)
     return facts

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import category
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question
-
-if TYPE_CHECKING:
-    from ehrqa_cli.evaluate.asked import GoldQuestion
 
 _DIGITS = 18  # of a number of a patient or a study: what every database can hold
 _SHOWN = 60  # characters of a wrong value
@@ -102,88 +99,6 @@ def _images(data: Mapping[str, Any]) -> tuple[str, ...]:
     ):
         raise UsageError("'images' must be a list of paths", 'write it as ["a.png", "b.png"]')
     return ((one,) if one else ()) + tuple(more or ())
-
-
-def read_known(path: Path) -> list[GoldQuestion]:
-    """Questions whose answers are known, from JSON Lines or CSV (by the ending of its name).
-
-    Raises UsageError naming the line that is wrong.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}", "check --questions") from error
-    rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text)
-    found = []
-    for number, row in rows:
-        try:
-            found.append(_known(row))
-        except UsageError as error:
-            raise UsageError(f"{path}, line {number}: {error.message}", error.hint) from None
-    return found
-
-
-def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    import csv
-    import io
-
-    reader = csv.DictReader(io.StringIO(text))
-    for row in reader:
-        yield reader.line_num, {k: v for k, v in row.items() if k and v not in (None, "")}
-
-
-def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"line {number} is not JSON: {error}", "write one object a line"
-            ) from None
-        if not isinstance(row, dict):
-            raise UsageError(f"line {number} is not a JSON object", "write one object a line")
-        yield number, row
-
-
-def _known(row: Mapping[str, Any]) -> GoldQuestion:
-    from ehrqa_cli.evaluate.asked import GoldQuestion
-
-    text = row.get("question")
-    if not isinstance(text, str) or not text.strip():
-        raise UsageError("no text under 'question'", "name the question's column 'question'")
-    sql = row.get("gold_sql") or None
-    answer = next(
-        (row[k] for k in ("answer", "gold_answer", "rows") if row.get(k) is not None), None
-    )
-    declined = str(row.get("answerable", "")).lower() in ("false", "no", "0")
-    # A null gold_sql says as much, where there is no answer either.
-    declined = declined or ("gold_sql" in row and sql is None and answer is None)
-    if not declined and sql is None and answer is None:
-        raise UsageError(
-            "neither a gold answer nor that there is none",
-            "give gold_sql, answer, or answerable: false",
-        )
-    return GoldQuestion(
-        check_text(text),
-        sql=None if declined else sql,
-        rows=None if declined or sql else _rows(answer),
-        patient_id=_integer(row, "patient_id"),
-        group=str(row.get("group") or row.get("template") or text),
-    )
-
-
-def _rows(answer: Any) -> tuple[tuple[Any, ...], ...]:
-    """A value, a list of values or a list of rows; in a CSV the lists are JSON."""
-    if isinstance(answer, str) and answer.lstrip().startswith("["):
-        try:
-            answer = json.loads(answer)
-        except ValueError:
-            raise UsageError("'answer' is no JSON list", "write it as [1, 2]") from None
-    if not isinstance(answer, list):
-        return ((answer,),)
-    return tuple(tuple(row) if isinstance(row, list) else (row,) for row in answer)
 
 
 def _identifier(value: Any) -> str | None:

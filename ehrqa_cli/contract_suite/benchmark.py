@@ -46,8 +46,8 @@ class Subject:
 def made(plugin: type[Benchmark], folder: Path) -> Iterator[Subject]:
     """A benchmark over its sample, beside the suite's small synthetic EHR."""
     from ehrqa_cli import neuralsql
-    from ehrqa_cli.ehr.backend.open import open_database
     from ehrqa_cli.ehr.demo.make import build_demo
+    from ehrqa_cli.ehr.open import open_database
 
     path = folder / "demo.sqlite"
     build_demo(path, seed=1, patients=10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -75,6 +75,12 @@ def contract_version(plugin: Installed) -> int:
     """The version of the contracts that a plugin was written for. Raises PluginError."""
     loaded = registry.load(plugin.group, plugin.name, GROUPS[plugin.group].contract)
     return int(getattr(loaded, "contract_version", contracts.VERSION))
+
+
+def settings(plugin: Installed) -> Mapping[str, str]:
+    """The environment variables that a plugin reads, and what each sets. Raises PluginError."""
+    loaded = registry.load(plugin.group, plugin.name, GROUPS[plugin.group].contract)
+    return dict(getattr(loaded, "settings", {}))
 
 
 def check(plugin: Installed) -> list[Outcome]:

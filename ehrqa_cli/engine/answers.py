@@ -51,7 +51,7 @@ def of_note(run: Run, note: NoteAnswer, text: str) -> Answer:
         value=note.text,
         choice=note.choice,
         confidence=note.confidence,
-        evidence=cited(note),
+        evidence=cited(note.spans),
         **{**_common(run), **dict.fromkeys(_QUERY)},
     )
 

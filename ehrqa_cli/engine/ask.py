@@ -7,22 +7,14 @@ each way stand in `ways`.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
-from ehrqa_cli.engine import answers, reasons
+from ehrqa_cli.engine import answers, note_path, reasons
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import Mixed, split
-from ehrqa_cli.engine.note_path import (
-    SILENT,
-    TABLES_ALONE,
-    Readers,
-    notes_alone,
-    patient_of,
-    readers,
-    to_notes,
-)
+from ehrqa_cli.engine.note_path import SILENT, TABLES_ALONE, Readers, notes_alone, readers
 from ehrqa_cli.engine.one_study import OneStudy, one_study
 from ehrqa_cli.engine.query_path import link, linked_of
 from ehrqa_cli.engine.reasons import Told
@@ -118,8 +110,8 @@ def _answered(run: Run) -> Path:
         return _notes_first(run, way)
     if isinstance(way, OneStudy):
         return by_study(run, way)
-    if isinstance(way, Comparison):
-        return by_both(run, way.linked, way.mixed)
+    if isinstance(way, Mixed):
+        return by_both(run, way)
     return by_film(run)
 
 
@@ -137,7 +129,7 @@ def _tables_first(run: Run, way: Readers) -> Path:
         )
         if again.scope is not Scope.NOTE:
             raise
-    to_notes(run, way.patient, again)
+    note_path.to_notes(run, way.patient, again)
     yield None
     return by_notes(run, way.patient)
 
@@ -159,24 +151,11 @@ def _notes_first(run: Run, way: Readers) -> Answer:
         raise silent from None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A question that compares a note with the tables."""
-
-    linked: LinkedQuestion
-    mixed: Mixed
-
-
-@dataclass(frozen=True)
-class Film:
-    """A question that names an image file."""
-
-
-def choose(run: Run) -> Film | OneStudy | Comparison | Readers:
-    """Choose the way: an image file, one study, note against table, or the readers in turn."""
+def choose(run: Run) -> OneStudy | Mixed | Readers | None:
+    """Choose the way: an image file (None), one study, note against table, or readers in turn."""
     session, question = run.session, run.question
     if question.images:
-        return Film()
+        return None
     if session.only_notes:
         return notes_alone(run)
     run.known = replace(run.known, as_of=run.known.as_of or session.as_of)
@@ -188,11 +167,11 @@ def choose(run: Run) -> Film | OneStudy | Comparison | Readers:
     if not either and session.scope is not Scope.NOTE:
         return TABLES_ALONE
     linked = linked_of(run)
-    patient = patient_of(run, linked)
+    patient = note_path.patient_of(run, linked)
     if either and patient is not None and patient.in_notes:
         mixed = split(question.text, linked)
         if mixed is not None:
-            return Comparison(linked, mixed)
+            return mixed
     return readers(run, linked, patient)
 
 

@@ -16,8 +16,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from ehrqa_cli.logical_form.grammar import ROLES, words_for
+from ehrqa_cli.words.lists import sections
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+# Where conditions are looked for, both sides of a hyphen or slash, and the whole ("non-survivors").
+_COMPOUND = re.compile(r"[^\W\d_]+(?:[/-][^\W\d_]+)*")
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,7 @@ def unused(words: Iterable[str], form: str) -> Unused:
 @cache
 def common_words() -> str:
     """The words that any question may hold."""
-    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
-    return " ".join(line for line in lines if not line.startswith("#"))
+    return " ".join(sections(Path(__file__).with_name("common_words.txt"))[""])
 
 
 def added(question: str, form: str) -> str | None:
@@ -58,7 +60,7 @@ def added(question: str, form: str) -> str | None:
 
     Conditions leave rows out: a form has one only where the question speaks of it.
     """
-    spoken = [w.lower() for w in re.findall(r"[^\W\d_]+(?:[/-][^\W\d_]+)*", question)]
+    spoken = [w.lower() for w in _COMPOUND.findall(question)]
     spoken += [part for word in spoken for part in re.split("[/-]", word)]
     words = form.split()
     for word in words:

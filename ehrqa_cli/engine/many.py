@@ -41,7 +41,8 @@ def ask_many(
     process alone. The answers are the same. Raises Cancelled after ``session.cancel()``, and what
     opening the session raises.
     """
-    chunks = _chunks(iter(questions), chunk_of(session))
+    rest, size = iter(questions), chunk_of(session)
+    chunks = iter(lambda: list(islice(rest, size)), [])
     return ask_chunks(chunks, session, workers=workers, on_warning=on_warning)
 
 
@@ -74,11 +75,6 @@ def chunk_of(session: SessionParts) -> int:
     """How many questions are taken together. With a large model each takes long, and a chunk that
     another process is killed in is lost."""
     return 1 if session.large else CHUNK
-
-
-def _chunks(questions: Iterator[Question], size: int) -> Iterator[list[Question]]:
-    while chunk := list(islice(questions, size)):
-        yield chunk
 
 
 def ask_chunk(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import Refused
 from ehrqa_cli.contracts.types import LinkedQuestion, PatientScope, Row, Scope
@@ -17,7 +17,7 @@ from ehrqa_cli.engine.run import Evidence, Run, Withheld
 from ehrqa_cli.engine.whose import Patient, whose
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ehrqa_cli.contracts.notes import NoteAnswer, NoteSpan
     from ehrqa_cli.notes.desk import NoteDesk
@@ -123,7 +123,7 @@ def read_notes(run: Run, desk: NoteDesk, patient_id: int) -> NoteAnswer:
     run.known = replace(run.known, notes_read=True)
     least = run.session.least_sure
     if reason := confidence.of_note_answer(note, choices is not None, least):
-        raise Withheld(reason, cited(note))
+        raise Withheld(reason, cited(note.spans))
     return note
 
 
@@ -138,7 +138,7 @@ def add_notes(
     note = desk.answer(run.question.text, patient.patient_id)
     if confidence.of_note_answer(note, False, run.session.least_sure) is not None:
         return text, evidence
-    evidence += cited(note)
+    evidence += cited(note.spans)
     if str(note.text).startswith("Yes") is not tables:
         said = "yes" if tables else "no"
         told = f"The tables say {said}; the notes say: {note.text}"
@@ -167,16 +167,15 @@ def tell_note(run: Run, note: NoteAnswer) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def cited(answer: NoteAnswer) -> Evidence:
-    """The lines that an answer of the notes rests on, best first."""
-    return tuple(_evidence(span) for span in answer.spans)
-
-
-def _evidence(span: NoteSpan) -> dict[str, Any]:
-    return {
-        "kind": "note",
-        "note_id": span.note_id,
-        "start": span.start,
-        "end": span.end,
-        "excerpt": span.excerpt,
-    }
+def cited(spans: Iterable[NoteSpan]) -> Evidence:
+    """The lines that something of the notes rests on, best first."""
+    return tuple(
+        {
+            "kind": "note",
+            "note_id": span.note_id,
+            "start": span.start,
+            "end": span.end,
+            "excerpt": span.excerpt,
+        }
+        for span in spans
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.plugins import NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Scope
@@ -42,22 +42,14 @@ def open_session(
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     Raises UsageError for a wrong time, goal or thresholds file.
     """
-    from ehrqa_cli.ehr.backend.open import path_of
+    from ehrqa_cli.ehr.open import path_of
 
     db = path_of(db) if isinstance(db, str) else db
     if as_of is not None:
         as_of = check_time(as_of)
-    again = partial(
-        open_session,
-        db,
-        as_of=as_of,
-        log=log,
-        scope=scope,
-        thresholds=thresholds,
-        mode=mode,
-        goal=goal,
-        vision=vision,
-    )
+    named: dict[str, Any] = {"as_of": as_of, "log": log, "scope": scope, "mode": mode}
+    named |= {"vision": vision, "model": model, "reader": reader}
+    again = partial(open_session, db, thresholds=thresholds, goal=goal, **named)
     told = "the caller"
     if isinstance(thresholds, Path):
         told = f"the file {thresholds.name}"
@@ -65,21 +57,9 @@ def open_session(
     if goal is not None:
         goal = goal_key(goal)
         thresholds = thresholds.for_goal(goal) if thresholds else None
-    session = Session(
-        db,
-        model=model,
-        as_of=as_of,
-        log=log,
-        scope=scope,
-        mode=mode,
-        reader=reader,
-        vision=vision,
-        goal=goal,
-        thresholds=thresholds,
-        graphs=graphs,
-    )
+    session = Session(db, thresholds=thresholds, goal=goal, graphs=graphs, **named)
     session.thresholds_from = told
     # Parts that are ready are this process's alone.
     if isinstance(model, str) and isinstance(reader, str) and graphs is None:
-        session.reopen = partial(again, model=model, reader=reader)
+        session.reopen = again
     return session

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -20,31 +19,6 @@ class Mode(StrEnum):
     FAST = "fast"
     NORMAL = "normal"
     CAREFUL = "careful"
-
-
-class Near(Protocol):
-    """What the engine needs of text2sql.second.Neighbour: a known question's linked ``text``, its
-    ``form`` with references to the values of the question at hand, and their cosine distance."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def form(self) -> str: ...
-    @property
-    def distance(self) -> float: ...
-
-
-class Second(Protocol):
-    """What the engine needs of text2sql.second.SecondOpinion."""
-
-    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
-        """The measured signals by name."""
-
-    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Near]:
-        """The nearest known questions that can be filled with this question's values."""
-
-    def provenance(self) -> Mapping[str, str]:
-        """Files and their hashes."""
 
 
 class Linker(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
 
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine.ask import ask
@@ -51,10 +50,5 @@ class Session(SessionParts):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Scope
 from ehrqa_cli.engine import calibrated
 from ehrqa_cli.engine.part import Part
-from ehrqa_cli.engine.parts import Linker, Mode, Second
+from ehrqa_cli.engine.parts import Linker, Mode
 from ehrqa_cli.engine.risk import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.times import check_time
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.workers import Pool
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
+    from ehrqa_cli.text2sql.second import SecondOpinion
     from ehrqa_cli.text2sql.third import ThirdOpinion
     from ehrqa_cli.vqa.film import Films
 
@@ -90,7 +91,7 @@ class SessionParts:
     def database(self) -> Database:
         """The open EHR. Raises DatabaseError, PluginError for a backend that is not installed, or
         UsageError when none was named."""
-        from ehrqa_cli.ehr.backend.open import open_database
+        from ehrqa_cli.ehr.open import open_database
 
         if self.db is None:
             raise UsageError("no database was named", "say which with --db FILE")
@@ -113,7 +114,7 @@ class SessionParts:
         return plugin.open()
 
     @Part
-    def second(self) -> Second | None:
+    def second(self) -> SecondOpinion | None:
         """The second opinion; None when it is not wanted or not installed."""
         if self.mode is Mode.FAST:
             return None

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 import time
+from typing import TYPE_CHECKING
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, FormError
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.evidence import PATIENCE
-from ehrqa_cli.engine.parts import Near
 from ehrqa_cli.engine.run import Run
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
 from ehrqa_cli.text2sql.third import with_values
 from ehrqa_cli.words.lists import question_words
+
+if TYPE_CHECKING:
+    from ehrqa_cli.text2sql.second import Neighbour
 
 MOST = 3
 LOOKED_AT = 16
@@ -60,7 +63,7 @@ def suggestions_for(run: Run, linked: LinkedQuestion) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _readable(near: Near, linked: LinkedQuestion) -> list[tuple[str, Form, tuple[int, int]]]:
+def _readable(near: Neighbour, linked: LinkedQuestion) -> list[tuple[str, Form, tuple[int, int]]]:
     """The neighbour as a question with this one's values, its form, and its rank: those that use
     more of the values first, and of those the ones without words that may be misspelt.
 

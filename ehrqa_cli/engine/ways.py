@@ -8,13 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ehrqa_cli.contracts.errors import (
-    Cancelled,
-    DatabaseError,
-    DatabaseFault,
-    EhrqaError,
-    ImageError,
-)
+from ehrqa_cli.contracts.errors import ImageError
 from ehrqa_cli.contracts.types import (
     Answer,
     LinkedQuestion,
@@ -30,7 +24,7 @@ from ehrqa_cli.engine.query_path import execute, ground
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.route import Route
-from ehrqa_cli.engine.run import Given, Run, Withheld
+from ehrqa_cli.engine.run import Evidence, Given, Run, Withheld, Written
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.whose import Patient
 from ehrqa_cli.logical_form import Form
@@ -50,11 +44,16 @@ def by_tables(run: Run, linked: LinkedQuestion, given: Given, patient: Patient |
     done = run.take(execute, sql, written.bound)
     run.take(query_path.compare_answers, linked, done.result)
     run.take(query_path.decide, done.result, left)
-    said = run.take(namesakes.check, written, done)
-    rows = run.take(ground, done, written.bound)
-    text = run.take(query_path.tell, done, written.reading, said)
-    text, found = run.take(add_notes, patient, done.result.rows, text, rows)
+    text, found = _told(run, written, done)
+    text, found = run.take(add_notes, patient, done.result.rows, text, found)
     return answers.of_rows(run, done.result, text, found, _sure(run, done))
+
+
+def _told(run: Run, written: Written, done: Execution) -> tuple[str, Evidence]:
+    """The rows in words, and what they rest on."""
+    said = run.take(namesakes.check, written, done)
+    found = run.take(ground, done, written.bound)
+    return run.take(query_path.tell, done, written.reading, said), found
 
 
 def _sure(run: Run, done: Execution) -> float | None:
@@ -69,7 +68,7 @@ def by_form(
     form: Form, linked: LinkedQuestion, session: SessionParts, as_of: str | None = None
 ) -> Answer:
     """By a logical form that is known, with references to ``linked``: no model is asked, no notes
-    are read and nothing is logged. Raises Cancelled."""
+    are read and nothing is logged. Raises EhrqaError for a fault."""
     run = Run(Question(linked.question), session)
     try:
         run.known = replace(run.known, as_of=as_of or session.as_of, linked=linked)
@@ -78,16 +77,9 @@ def by_form(
         sql = run.take(query_path.compile_form, written)
         done = run.take(execute, sql, written.bound)
         run.take(query_path.empty, done.result)
-        said = run.take(namesakes.check, written, done)
-        rows = run.take(ground, done, written.bound)
-        text = run.take(query_path.tell, done, written.reading, said)
-        return answers.of_rows(run, done.result, text, rows, None)
+        return answers.of_rows(run, done.result, *_told(run, written, done), None)
     except Withheld as held:
         return answers.withheld(run, held, Told("not_sure", held.reason.sentence))
-    except Cancelled:
-        raise
-    except EhrqaError as error:
-        return answers.failed(run, error)
 
 
 def by_notes(run: Run, patient: Patient | None) -> Answer:
@@ -128,14 +120,14 @@ def look(run: Run) -> Answer:
     return run.session.films.answer(run.question, Path(images[0]))
 
 
-def by_both(run: Run, linked: LinkedQuestion, mixed: Mixed) -> Answer:
+def by_both(run: Run, mixed: Mixed) -> Answer:
     """By what a note and the tables say of each other."""
-    return answers.of_comparison(run, run.take(compare_sources, linked, mixed))
+    return answers.of_comparison(run, run.take(compare_sources, mixed))
 
 
-def compare_sources(run: Run, linked: LinkedQuestion, mixed: Mixed) -> MixedAnswer:
+def compare_sources(run: Run, mixed: Mixed) -> MixedAnswer:
     """Ask the notes and the tables for the same thing, and compare what they say."""
-    session, desk = run.session, run.session.notes
+    session, desk, linked = run.session, run.session.notes, query_path.linked_of(run)
     why = "it compares a note with the tables"
     run.known = replace(run.known, route=Route(Scope.NOTE, PatientScope.SINGLE, why))
     if desk is None:
@@ -146,9 +138,6 @@ def compare_sources(run: Run, linked: LinkedQuestion, mixed: Mixed) -> MixedAnsw
         open_rows(session.database),
         desk.finder.store,
     )
-    if found.error is not None:
-        kind = DatabaseFault if any(asked.again for asked in found.table) else DatabaseError
-        raise kind(found.error["message"], found.error["hint"])
     run.known = replace(run.known, notes_read=True)
     run.check(found.reason, found.evidence)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from ehrqa_cli.evaluate.predictions import read_predictions
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD, Chosen
 
 SCORING = Limits(seconds=60.0, rows=100_000, length=20_000_000)
+Schema = Mapping[str, Sequence[str]]
 Answers = Callable[[Sequence[BenchmarkItem]], Iterable[Answer]]
 
 
@@ -48,12 +50,17 @@ def asked(session: Session, workers: int | None = None, patient: int | None = No
     return System("this system", session_header(session), answers)
 
 
-def written(writer: QueryWriter) -> System:
-    """What writes a query for a question; the rows are had where it is scored."""
+def written(
+    writer: Callable[[Schema], QueryWriter], schema: Callable[[], Schema], stack: ExitStack
+) -> System:
+    """What writes a query for a question, opened with the tables and columns and closed with
+    ``stack``; the rows are had where it is scored."""
+    opened = writer(schema())
+    stack.callback(opened.close)
 
     def answer(item: BenchmarkItem) -> Answer:
         try:
-            found = writer.write(item.question.text)
+            found = opened.write(item.question.text)
         except EhrqaError as error:  # one question that fails is a row, never the end of the run
             return fault(item.question, error)
         seconds = {**found.seconds, "total": round(sum(found.seconds.values()), 6)}
@@ -61,7 +68,7 @@ def written(writer: QueryWriter) -> System:
             return Answer(item.question, Status.ABSTAINED, timings=seconds)
         return queried(item.question, found.query, seconds)
 
-    header = writer.provenance()
+    header = opened.provenance()
     return System(str(header["system"]), header, lambda items: map(answer, items))
 
 

@@ -1,20 +1,23 @@
 """Questions with known answers, asked with the soft checks off: what thresholds are chosen from.
 
-Gold is a SELECT, rows, or nothing: a question to be declined. An answer is right when its rows are
-the gold's as a set, in any order of columns, numbers to three decimals.
+Files and answers are read as `ehrqa eval own` reads them (own.py).
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
-from ehrqa_cli.contracts.types import Question, Row, Status
+from ehrqa_cli.contracts.errors import EhrqaError
+from ehrqa_cli.contracts.types import Question, Status
 from ehrqa_cli.engine import Session, ask
 from ehrqa_cli.evaluate.answering import executor
+from ehrqa_cli.evaluate.own import OwnQuestions, accepted
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.rows import same_rows
 from ehrqa_cli.evaluate.thresholds import Known
@@ -25,22 +28,29 @@ _YEAR = re.compile(r"(?:19|20|21)\d\d")
 
 @dataclass(frozen=True)
 class GoldQuestion:
-    """One question. ``sql`` (one query, or several of which any is right) or ``rows`` is its gold;
-    with neither it is to be declined. ``group`` (a template or family) is left out as a whole when
-    thresholds are chosen."""
+    """One question with its gold as own.py has it: {"sql": ...}, {"rows": ...}, {"any": [...]} of
+    several, or None where it is to be declined. ``group`` (a template or family) is left out as a
+    whole when thresholds are chosen."""
 
     question: str
-    sql: str | Sequence[str] | None = None
-    rows: tuple[Row, ...] | None = None
+    gold: Mapping[str, Any] | None = None
     patient_id: int | None = None
     group: str = ""
     source: str = ""
     weight: float = 1.0
 
-    @property
-    def answerable(self) -> bool:
-        """Whether there is an answer to give."""
-        return self.sql is not None or self.rows is not None
+
+def read_gold(path: Path) -> list[GoldQuestion]:
+    """The questions of a file as `ehrqa eval own` reads it. Raises EvaluationError."""
+    return [
+        GoldQuestion(
+            item.question.text,
+            item.gold,
+            item.question.patient_id,
+            str(item.more.get("group") or item.more.get("template") or item.question.text),
+        )
+        for item in OwnQuestions().load(path, "")
+    ]
 
 
 def ask_all(
@@ -57,19 +67,19 @@ def ask_all(
 
 
 def _record(number: int, item: GoldQuestion, session: Session) -> Record:
-    golds = gold_rows(item, session)
+    name = f"“{item.question[:60]}”"
+    golds = accepted(item.gold, executor(session), name) if item.gold is not None else []
+    told = None if item.gold is None else json.dumps(item.gold)
     question = Question(item.question, str(number), item.patient_id)
     try:
         answer = ask(question, session)
     except EhrqaError as error:  # a question the engine refuses to read is a row, not the end
-        return Record(
-            str(number), item.question, _gold(item), None, "failed", False, why=str(error)
-        )
+        return Record(str(number), item.question, told, None, "failed", False, why=str(error))
     answered = answer.status is Status.ANSWERED
     return Record(
         str(number),
         item.question,
-        _gold(item),
+        told,
         answer.neuralsql if answered else None,
         answer.status.value,
         answered and any(same_rows(answer.rows, gold) for gold in golds),
@@ -79,27 +89,6 @@ def _record(number: int, item: GoldQuestion, session: Session) -> Record:
         scores=answer.scores,
         timings=answer.timings,
     )
-
-
-def _gold(item: GoldQuestion) -> str | None:
-    if item.rows is not None:
-        return str(item.rows)
-    return item.sql if isinstance(item.sql, str | None) else "; ".join(item.sql)
-
-
-def gold_rows(item: GoldQuestion, session: Session) -> list[tuple[Row, ...]]:
-    """The rows of which any are right; none where there are none to give. Raises
-    EvaluationError."""
-    if item.rows is not None:
-        return [item.rows]
-    queries = [item.sql] if isinstance(item.sql, str) else item.sql or ()
-    try:
-        return [executor(session)(query) for query in queries]
-    except DatabaseError as error:
-        raise EvaluationError(
-            f"the gold SQL of “{item.question[:60]}” does not run: {error.message}",
-            "mend it; it must be one SELECT over this database",
-        ) from None
 
 
 def swap_ids(question: str, ids: Sequence[int], rng: random.Random) -> str:

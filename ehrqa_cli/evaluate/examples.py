@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 from ehrqa_cli.evaluate.ehrxqa.load import load_xqa, scopes_of, training_file
 from ehrqa_cli.evaluate.fewshot import NULL, Example
 from ehrqa_cli.evaluate.files import read_objects
-from ehrqa_cli.evaluate.load import load_ehrsql
 
 # What a query is called in the files of EHRXQA and EHRSQL 2022, of `ehrqa build`, and of runs.
 _NAMES = ("neuralsql", "query", "sql", "gold_neuralsql")

@@ -11,9 +11,6 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.notes import Note, NoteAnswer, NoteSpan
 from ehrqa_cli.contracts.types import Answer, Question, Scope, Status
 from ehrqa_cli.engine.faults import fault
-from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
-
-__all__ = ["LONGEST", "NoteSystem", "answer_of", "check_all", "fault_of", "parse_predictions"]
 
 LONGEST = 300  # characters of an excerpt
 

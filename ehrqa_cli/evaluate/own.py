@@ -7,6 +7,8 @@ to three decimals.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +27,7 @@ from ehrqa_cli.contracts.benchmarks import (
 )
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
-from ehrqa_cli.evaluate.files import check_ids, find_file, read_objects
+from ehrqa_cli.evaluate.files import check_ids, find_file, read_bytes, read_objects
 from ehrqa_cli.evaluate.metrics import outcome_of, score
 from ehrqa_cli.evaluate.predictions import rows_of
 from ehrqa_cli.evaluate.rows import same_rows
@@ -38,7 +40,7 @@ Rows = tuple[Any, ...]
 
 
 class OwnQuestions(Benchmark):
-    """Questions in JSON Lines, each with ``gold_sql``, ``gold_answer`` (rows or a value), or
+    """Questions in JSON Lines or CSV, each with ``gold_sql``, ``gold_answer`` (rows or a value), or
     ``answerable`` false; ``patient_id`` and ``group`` (or ``tier``) if wanted."""
 
     name: ClassVar[str] = "own"
@@ -53,7 +55,8 @@ class OwnQuestions(Benchmark):
         """As the contract says; ``data`` is a folder, or the file itself."""
         names = [name.format(split=split) for name in _NAMES]
         path = data if data.is_file() else find_file(data, names, "questions of your own")
-        lines = read_objects(path, ("question",)).content
+        table = path.suffix.lower() == ".csv"
+        lines = _csv_rows(path) if table else read_objects(path, ("question",)).content
         items = [_item(line, number, path) for number, line in enumerate(lines, 1)]
         check_ids([str(item.question.id) for item in items], path)
         return items
@@ -63,7 +66,7 @@ class OwnQuestions(Benchmark):
         if item.gold is None or answer.status is not Status.ANSWERED:
             return {"correct": False}
         golds = _golds(item.gold)
-        wanted = [_rows(item, gold, execute) for gold in golds]
+        wanted = accepted(item.gold, execute, str(item.question.id))
         if any(same_rows(answer.rows, rows) for rows in wanted):
             return {"correct": True}
         if all("rows" in gold for gold in golds):
@@ -114,27 +117,39 @@ class OwnQuestions(Benchmark):
         """As the contract says."""
         if item.gold is None:
             return Answer(item.question, Status.ABSTAINED)
-        return Answer(
-            item.question, Status.ANSWERED, rows=_rows(item, _golds(item.gold)[0], execute)
-        )
+        rows = accepted(item.gold, execute, str(item.question.id))[0]
+        return Answer(item.question, Status.ANSWERED, rows=rows)
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table with a header; empty cells are left out."""
+    content = read_bytes(path, "CSV").decode("utf-8-sig", "replace")
+    try:
+        rows = list(csv.DictReader(io.StringIO(content)))
+    except csv.Error as error:
+        raise EvaluationError(f"{path} is no CSV: {error}", _HINT) from None
+    return [{k: v for k, v in row.items() if k and v not in (None, "")} for row in rows]
 
 
 def _item(line: Mapping[str, Any], number: int, path: Path) -> BenchmarkItem:
-    text, key = line["question"], line.get("id")
+    text, key = line.get("question"), line.get("id")
     if not isinstance(text, str) or not text.strip():
         raise EvaluationError(f"question {number} of {path} has no text", _HINT)
     patient = line.get("patient_id")
+    if isinstance(patient, str) and patient.strip().isdecimal() and len(patient) < 19:
+        patient = int(patient)
     if patient is not None and (isinstance(patient, bool) or not isinstance(patient, int)):
         raise EvaluationError(f"question {number} of {path}: patient_id is no number", _HINT)
     group = next((str(line[name]) for name in _GROUPS if line.get(name) is not None), "")
     question = Question(text, str(number if key is None else key), patient)
-    return BenchmarkItem(question, _gold(line, number, path), group)
+    return BenchmarkItem(question, _gold(line, number, path), group, line)
 
 
 def _gold(line: Mapping[str, Any], number: int, path: Path) -> Any:
     """{"sql": ...} or {"rows": ...}, {"any": [...]} of several; None for a question to be
     declined."""
-    answer = line.get("gold_answer", line.get("answer"))
+    names = ("gold_answer", "answer", "rows")
+    answer = next((line[name] for name in names if line.get(name) is not None), None)
     answers = [answer] if answer is not None else line.get("answers")
     if answers is not None:
         if not isinstance(answers, list):
@@ -144,8 +159,9 @@ def _gold(line: Mapping[str, Any], number: int, path: Path) -> Any:
     texts = sql if isinstance(sql, list) else [sql]
     if all(isinstance(text, str) and text.strip() for text in texts):
         return _of([{"sql": text} for text in texts], number, path)
-    names = ("gold_sql", "gold_answer", "answer", "answers", "answerable")
-    if isinstance(sql, list) or not any(n in line for n in names) or line.get("answerable"):
+    declined = str(line.get("answerable", "")).lower() in ("false", "no", "0", "none")
+    named = any(name in line for name in (*names, "gold_sql"))
+    if isinstance(sql, list) or not (declined or (named and not line.get("answerable"))):
         raise EvaluationError(f"question {number} of {path} has no gold", _HINT)
     return None
 
@@ -158,6 +174,8 @@ def _of(golds: list[dict[str, Any]], number: int, path: Path) -> dict[str, Any]:
 
 def _cells(answer: Any, number: int, path: Path) -> list[list[Any]]:
     try:
+        if isinstance(answer, str) and answer.lstrip().startswith("["):  # a list in a CSV
+            answer = json.loads(answer)
         return [list(row) for row in rows_of(answer)]
     except ValueError:
         raise EvaluationError(
@@ -169,18 +187,24 @@ def _golds(gold: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return gold.get("any") or [gold]
 
 
-def _rows(item: BenchmarkItem, gold: Mapping[str, Any], execute: Execute) -> Rows:
-    if "rows" in gold:
-        return tuple(tuple(row) for row in gold["rows"])
-    try:
-        return execute(gold["sql"])
-    except Cancelled:
-        raise
-    except DatabaseError as error:
-        raise EvaluationError(
-            f"the gold SQL of {item.question.id} does not run: {error.message}",
-            "mend it; it must be one SELECT over this database",
-        ) from None
+def accepted(gold: Mapping[str, Any], execute: Execute, name: str) -> list[Rows]:
+    """The rows of each of a question's golds, any of which is right; ``name`` is the question's.
+    Raises EvaluationError for a query that does not run."""
+    found: list[Rows] = []
+    for one in _golds(gold):
+        if "rows" in one:
+            found.append(tuple(tuple(row) for row in one["rows"]))
+            continue
+        try:
+            found.append(execute(one["sql"]))
+        except Cancelled:
+            raise
+        except DatabaseError as error:
+            raise EvaluationError(
+                f"the gold SQL of {name} does not run: {error.message}",
+                "mend it; it must be one SELECT over this database",
+            ) from None
+    return found
 
 
 def _outcomes(records: Sequence[Record]) -> dict[str, int]:

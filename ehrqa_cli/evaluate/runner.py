@@ -11,9 +11,9 @@ from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Me
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.answering import System, no_ehr, unasked, whole
 from ehrqa_cli.evaluate.files import code_hash
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain, run_hash
 from ehrqa_cli.evaluate.judge import TIMES
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import OURS, Chosen
 
@@ -41,11 +41,11 @@ class BenchmarkRun:
     seed: int = 0
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
-    def run(self) -> ImageReport:
+    def run(self) -> RunReport:
         """Measure and report. Raises EvaluationError, and what opening the database or the model
         raises."""
         header, found = self.measure()
-        report = ImageReport.of(header, self.benchmark.figures(found))
+        report = RunReport.of(header, self.benchmark.figures(found))
         if self.out is not None:
             report.write(self.out)
         return report

@@ -87,7 +87,7 @@ def _select(select: Select) -> str:
         *map(show, select.args),
         event=event,
         how=MADE[head.how].says if head.how else "",
-        unit="hours" if select.per == HOURS else "days",
+        unit=STRUCTURE[HOURS].says if select.per == HOURS else "days",
         per=f" {PERIODS[select.per].says}" if select.per in PERIODS else "",
         named=kind.named,
         several=kind.several or f"{noun}s",

@@ -18,7 +18,7 @@ def beside(db_path: Path, suffix: str) -> Path:
     settings = config.load()
     if settings.notes is None or settings.db is None:
         return db_path.with_name(db_path.name + suffix)
-    from ehrqa_cli.ehr.backend.open import path_of
+    from ehrqa_cli.ehr.open import path_of
 
     if path_of(str(settings.db)).resolve() != db_path.resolve():
         return db_path.with_name(db_path.name + suffix)

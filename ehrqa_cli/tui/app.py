@@ -24,7 +24,7 @@ from ehrqa_cli.tui.top import told
 from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 _WAITING = 20  # questions that may wait
 
@@ -47,6 +47,7 @@ class ChatApp(Listening):
         if not self._made_ready[0]:  # typed ahead: opening comes first
             self.call_after_refresh(self.take, line)
             return
+        self.screen_stack[0].remove_class("-evidence")  # what comes of it is said in the transcript
         try:
             self._wished.add(commands.take(self.controller, line))
         except UsageError as error:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ehrqa_cli.cli.options import AnswerOptions
-    from ehrqa_cli.engine.chat import Controller
+    from ehrqa_cli.engine.chat.controller import Controller
     from ehrqa_cli.engine.chat.events import Event
 
 WIDE = 110  # columns from which transcript and evidence stand side by side

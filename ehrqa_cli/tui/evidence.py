@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import TabbedContent, TabPane
 
-from ehrqa_cli.engine.chat import Evidence
+from ehrqa_cli.engine.chat.views import Evidence
 from ehrqa_cli.tui.panes.image import ImagePane
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.panes.patient import PatientPane
@@ -14,8 +14,8 @@ from ehrqa_cli.tui.panes.query import QueryPane
 from ehrqa_cli.tui.panes.rows import RowsPane
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
     from ehrqa_cli.engine.chat.events import PatientRead
+    from ehrqa_cli.engine.chat.values import Turn
 
 TABS = {
     "rows": ("Rows", RowsPane),

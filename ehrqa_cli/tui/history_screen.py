@@ -11,13 +11,14 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from ehrqa_cli.engine.chat import Found
+from ehrqa_cli.engine.chat.history import Found
 from ehrqa_cli.tui.ask_screen import LineScreen
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import ChatInfo, Controller
+    from ehrqa_cli.engine.chat.controller import Controller
     from ehrqa_cli.engine.chat.events import Listed
+    from ehrqa_cli.engine.chat.history import ChatInfo
 
 _HELP = "Enter resumes · Del forgets one · F8 twice deletes all · Esc leaves"
 

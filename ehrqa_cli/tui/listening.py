@@ -12,7 +12,7 @@ from ehrqa_cli.tui.history_screen import HistoryScreen
 from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 
 class Listening(ChatScreen):

@@ -17,7 +17,7 @@ from ehrqa_cli.engine.chat.events import Event, EvidenceRead
 if TYPE_CHECKING:
     from PIL import Image
 
-    from ehrqa_cli.engine.chat import ImageView
+    from ehrqa_cli.engine.chat.views import ImageView
 
 _RAMP = " .:-=+*#%@"
 _LONGEST = 1024  # pixels of the longer side that is kept

@@ -17,7 +17,7 @@ from ehrqa_cli.engine.chat.commands import completions
 from ehrqa_cli.tui.show import one_line, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Completion
+    from ehrqa_cli.engine.chat.complete import Completion
 
 MOST = 2000  # characters of a question, as the engine has it
 _SHOWN = 6

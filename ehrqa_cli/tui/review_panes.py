@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
 from ehrqa_cli.cli.output import safe
-from ehrqa_cli.engine.chat import NoteLine, NoteView
+from ehrqa_cli.engine.chat.views import NoteLine, NoteView
 from ehrqa_cli.sets.notes.review.fields import ANSWER, EVIDENCE, QUESTION
 from ehrqa_cli.tui.panes.note import NotePane
 from ehrqa_cli.tui.show import one_line, text

@@ -11,7 +11,7 @@ from ehrqa_cli.cli.output import safe
 from ehrqa_cli.contracts.types import Status
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 _BARS = "▁▂▃▄▅▆▇█"
 _CELL = 200  # characters of a cell of a table; the whole is in the export

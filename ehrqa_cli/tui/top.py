@@ -11,7 +11,7 @@ from textual.widgets import Static
 from ehrqa_cli.tui.show import text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import About
+    from ehrqa_cli.engine.chat.about import About
 
 
 class Top(Static):

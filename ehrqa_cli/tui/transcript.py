@@ -12,7 +12,7 @@ from ehrqa_cli.tui.show import text
 from ehrqa_cli.tui.turn_view import TurnView
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 
 class Transcript(VerticalScroll):

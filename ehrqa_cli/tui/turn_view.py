@@ -16,7 +16,7 @@ from ehrqa_cli.tui.show import one_line, summary_line, text
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.errors import EhrqaError
-    from ehrqa_cli.engine.chat import Rewrite, Turn
+    from ehrqa_cli.engine.chat.values import Rewrite, Turn
 
 _FRAME = 0.05  # seconds between two drawings of what the model writes
 _WRITTEN = 300  # characters shown of what the model is writing

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImageError, ImportFailed
 from ehrqa_cli.ehr.backend import bulk
-from ehrqa_cli.ehr.backend.open import SQLITE, backend_of
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
+from ehrqa_cli.ehr.open import SQLITE, backend_of
 from ehrqa_cli.vqa.imaging.enrol import TIME, Enrolment, Progress, Registration, prepare
 from ehrqa_cli.vqa.imaging.find import ImageRoot
 from ehrqa_cli.vqa.imaging.shifts import shifts_of

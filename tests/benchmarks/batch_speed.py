@@ -26,7 +26,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine import Session, open_session
-from ehrqa_cli.evaluate.load import load_ehrsql
+from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 from ehrqa_cli.store import answer_record
 
 COUNT = "how many patients are there?"

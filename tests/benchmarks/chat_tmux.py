@@ -79,7 +79,7 @@ def session(t: Terminal, database: Path, out: Path) -> None:
     t.keep(out, "06-offer-taken")
 
     t.type("does study 70000001 show cardiomegaly?", "Enter")
-    t.wait("\n ready")
+    t.wait("carried over: patient 10000278")
     t.type("/image 70000001", "Enter")
     t.wait("Not for clinical use")
     t.keep(out, "07-image-question", drawn=True)

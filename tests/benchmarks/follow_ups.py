@@ -20,7 +20,8 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import open_session
-from ehrqa_cli.engine.chat import Conversation, Rewrite, Turn
+from ehrqa_cli.engine.chat.conversation import Conversation
+from ehrqa_cli.engine.chat.values import Rewrite, Turn
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.logical_form import bind, parse, print_form
 

@@ -34,10 +34,10 @@ from ehrqa_cli.contract_suite.database import same_rows
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.ehr.schema import TABLES
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
 from ehrqa_cli.neuralsql import Context, bind

@@ -29,7 +29,7 @@ from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend import bulk
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.vqa.tables import reader_of
 

@@ -19,7 +19,7 @@ from typing import Any
 from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine import Session, ask, open_session
 from ehrqa_cli.engine.parts import shipped_model
-from ehrqa_cli.evaluate.load import load_ehrsql
+from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 
 MIB = 1 << 20
 

@@ -41,7 +41,7 @@ from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.asked import GoldQuestion, ask_all, swap_ids
-from ehrqa_cli.evaluate.load import load_ehrsql
+from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.thresholds import Goal, Known, apply, choose_known, hashes, write
@@ -87,7 +87,7 @@ def built(db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
                 sql = _runs(pair.form, session)
                 if sql is None:
                     continue
-                item = replace(item, sql=sql)
+                item = replace(item, gold={"sql": sql})
             elif "image" in pair.template:
                 continue
             left -= 1
@@ -110,7 +110,8 @@ def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[
     for item in load_ehrsql(data, "train").items:
         text = session.linker.link(item.question, fuzzy=False).text  # as prepare.py links
         if zlib.crc32(text.encode()) % 10_000 < DEV_SHARE * 10_000:
-            yield GoldQuestion(item.question, sql=item.gold, group=item.id, source="ehrsql")
+            gold = {"sql": item.gold} if item.gold else None
+            yield GoldQuestion(item.question, gold, group=item.id, source="ehrsql")
             swapped = swap_ids(item.question, patients, rng)
             if item.gold is None and swapped != item.question:
                 yield GoldQuestion(swapped, group=item.id, source="ehrsql")
@@ -119,21 +120,19 @@ def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[
 def clinicians(path: Path) -> Iterator[GoldQuestion]:
     """The half that may be looked at."""
     for item in rows_of(path):
-        sql = item["gold_sql"]
-        yield GoldQuestion(item["question"], sql=sql, group=item["id"], source="clinicians")
+        gold = {"sql": item["gold_sql"]} if item["gold_sql"] else None
+        yield GoldQuestion(item["question"], gold, group=item["id"], source="clinicians")
 
 
 def weighed(items: list[GoldQuestion]) -> list[GoldQuestion]:
     """With weights such that sources and their unanswerable questions have their shares."""
-    counts = Counter((i.source, i.answerable) for i in items)
+    counts = Counter((i.source, i.gold is not None) for i in items)
     present = {source for source, _ in counts}
     total = sum(SHARES[s] for s in present)
     out = []
     for item in items:
-        share = (
-            SHARES[item.source] / total * (1 - UNANSWERABLE if item.answerable else UNANSWERABLE)
-        )
-        weight = share * len(items) / counts[item.source, item.answerable]
+        share = SHARES[item.source] / total * (1 - UNANSWERABLE if item.gold else UNANSWERABLE)
+        weight = share * len(items) / counts[item.source, item.gold is not None]
         out.append(replace(item, weight=round(weight, 6)))
     return out
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.cli import main
+from ehrqa_cli.sets.making.journal import Journal
 from ehrqa_cli.sets.own import layouts
-from ehrqa_cli.sets.own.journal import Journal
 
 from .build_hospital import make_demo, make_labels
 
@@ -113,7 +113,7 @@ def test_broken_off_by_a_full_disk_and_again_while_writing(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*args, **options)
 
-    monkeypatch.setattr("ehrqa_cli.sets.own.journal.json.dumps", full)
+    monkeypatch.setattr("ehrqa_cli.sets.making.journal.json.dumps", full)
     ran = cli(*order, "--out", broken)
     assert ran.code == 1 and "No space left on device" in ran.err
     assert ran.err.count("\n") == 2 and "goes on" in ran.err

@@ -126,7 +126,7 @@ def test_all_right_teaches_nothing(cli, ehr, doubter, tmp_path):
     ("line", "word"),
     [
         ("not json", "line 1"),
-        ("[1]", "line 1"),
+        ("[1]", "question 1"),
         ('{"question": ""}', "question"),
         ('{"question": "how many?"}', "gold"),
         ('{"question": "how many?", "answer": "[1"}', "answer"),

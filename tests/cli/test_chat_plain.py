@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.cli import output
+from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.chat import export as chat_export
 from ehrqa_cli.cli.chat.plain import plain_chat
 from ehrqa_cli.cli.options import AnswerOptions
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
-from ehrqa_cli.engine import Mode
-from ehrqa_cli.engine.chat import ChatHistory, Turn
+from ehrqa_cli.engine import Mode, Session
+from ehrqa_cli.engine.chat.history import ChatHistory
+from ehrqa_cli.engine.chat.values import Turn
 from ehrqa_cli.notes.importing import import_notes
 
 from .conftest import RoteModel
@@ -246,6 +247,28 @@ def test_ctrl_c_ends_the_query_and_not_the_chat(chat: Chat):
     assert "Number of patients" in out
     assert 0 < stdin.back - stdin.pressed < 2.0  # 0.01 s on a machine at rest
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_does_not_end_at_once_ends_behind_the_prompt(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+):
+    cancel, note, told = Session.cancel, diagnostics.note, threading.Event()
+
+    def deaf(self: Session) -> None:
+        if told.is_set():
+            cancel(self)
+
+    def noted(text: str) -> None:
+        note(text)
+        if "still ending" in text:
+            told.set()
+
+    monkeypatch.setattr(Session, "cancel", deaf)
+    monkeypatch.setattr(diagnostics, "note", noted)
+    out = chat(stdin=Interrupted(f"{SLOW}\nhow many patients?\nhow many patients?\n"))
+    assert chat.err.count("it ends behind the prompt") == 1
+    assert chat.err.count("the last one is still ending") == 1
+    assert out.count("Number of patients") == 2
 
 
 def test_an_answer_cannot_move_the_cursor(chat: Chat, monkeypatch: pytest.MonkeyPatch):

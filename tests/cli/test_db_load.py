@@ -14,7 +14,7 @@ import pytest
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.contracts.loading import Loaded, LoadTable
-from ehrqa_cli.ehr.backend import loading
+from ehrqa_cli.ehr import loading
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.mimic import importer as mimic_import
 from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport, TableReport

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from ehrqa_cli import registry
+from ehrqa_cli.contracts.benchmarks import (
+    Baseline,
+    Benchmark,
+    BenchmarkItem,
+    Execute,
+    Figures,
+    Measure,
+    Measured,
+    Reads,
+    Record,
+    Table,
+)
 from ehrqa_cli.contracts.errors import PluginError
+from ehrqa_cli.contracts.judging import JudgedQuestion
+from ehrqa_cli.contracts.types import Answer, Question, Status
 
 LINES: tuple[dict[str, Any], ...] = (
     {"id": "n", "question": "how many patients are there?", "gold_sql": "SELECT 2", "tier": 1},
@@ -103,6 +118,88 @@ def test_it_is_listed_with_what_it_needs(cli):
     assert "own questions" in found["own"]["about"]
     assert "own" in cli("eval", "--help").out
     assert "--workers" in cli("eval", "own", "--help").out
+
+
+class Shouts(Benchmark):
+    """One question, a baseline, a judge, and tables of its own."""
+
+    name: ClassVar[str] = "shouts"
+    about: ClassVar[str] = "who is loud"
+    reads: ClassVar[Reads] = Reads.WORDS
+    systems: ClassVar[Mapping[str, str]] = {"loud": "shouts everything"}
+    judged: ClassVar[bool] = True
+    header: ClassVar[tuple[str, ...]] = ("benchmark", "noise", "predictor", "judge", "seed")
+
+    def load(self, data: Path, split: str) -> list[BenchmarkItem]:
+        return [BenchmarkItem(Question("Who?", "1"), "ME")]
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"noise": "much"}
+
+    def score(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> Record:
+        assert self.judge is not None
+        verdict = self.judge.judge(JudgedQuestion(item.question.text, item.gold, answer.text))
+        return {"correct": answer.text == item.gold, "verdict": verdict}
+
+    def measures(self, records: Sequence[Record]) -> Mapping[str, Measure]:
+        return {"loud": lambda r: (float(r["correct"]), 1.0)}
+
+    def figures(self, found: Measured) -> Figures:
+        scores = {**self.aggregate(found.records), "seed": found.seed}
+        rows = (("", ((found.system, scores["loud"]),)),)
+        return Figures(scores, (Table("1", "loudness", ("", "loud"), rows),), (), ("hush",))
+
+    def baseline(self, name: str, items: Sequence[BenchmarkItem], seed: int) -> Baseline:
+        shout = [Answer(i.question, Status.ANSWERED, text=i.question.text.upper()) for i in items]
+        return Baseline(shout, {"volume": "11"})
+
+    @classmethod
+    def sample(cls, folder: Path) -> tuple[Path, str]:
+        return folder, ""
+
+    def perfect(self, item: BenchmarkItem, execute: Execute) -> Answer:
+        return Answer(item.question, Status.ANSWERED, text=item.gold)
+
+
+def test_one_with_systems_a_judge_and_tables_of_its_own(
+    cli, ehr: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    load, names = registry.load, registry.names
+    monkeypatch.setattr(
+        registry, "load", lambda g, n, c: Shouts if n == "shouts" else load(g, n, c)
+    )
+    monkeypatch.setattr(
+        registry,
+        "names",
+        lambda g: [*names(g), *(["shouts"] if g == registry.BENCHMARK else [])],
+    )
+    assert {"--judge", "--seed", "loud"} <= set(
+        cli("eval", "shouts", "--help").out.replace(",", " ").replace(";", " ").split()
+    )
+    flags = ("eval", "shouts", "--data", tmp_path, "--db", ehr, "--judge", "exact", "--seed", 3)
+    found = {}
+    for system in ("gold", "loud"):
+        ran = cli(*flags, "--system", system, "--out", tmp_path / system)
+        assert ran.code == 0, ran.err
+        assert "Table 1: loudness" in ran.out and ran.out.endswith("\nhush\n")
+        first, record = (tmp_path / system / "records.jsonl").read_text().splitlines()
+        found[system] = json.loads(record)["correct"], json.loads(record)["verdict"]
+    assert found == {"gold": (True, 1.0), "loud": (False, 0.0)}
+    assert json.loads(first)["header"] == {
+        "benchmark": "shouts",
+        "noise": "much",
+        "predictor": {"system": "loud", "volume": "11"},
+        "judge": {"judge": "exact", "times": 5},
+        "seed": 3,
+    }
+    told = tmp_path / "told.json"
+    told.write_text(json.dumps({"1": "ME"}))
+    scores = json.loads(cli(*flags, "--predictions", told, "--json").out)["scores"]
+    assert scores == {"loud": 100.0, "seed": 3}
+    compared = json.loads(
+        cli("eval", "compare", tmp_path / "gold", tmp_path / "loud", "--json").out
+    )
+    assert [(d["measure"], d["difference"]) for d in compared["differences"]] == [("loud", -100.0)]
 
 
 def test_a_broken_one_is_named_and_takes_nothing_down(cli, monkeypatch: pytest.MonkeyPatch):

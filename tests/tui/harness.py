@@ -15,8 +15,10 @@ from textual.widgets import Input
 
 from ehrqa_cli.cli.options import AnswerOptions
 from ehrqa_cli.engine import Mode
-from ehrqa_cli.engine.chat import Evidence, Turn, events
+from ehrqa_cli.engine.chat import events
 from ehrqa_cli.engine.chat.events import Event
+from ehrqa_cli.engine.chat.values import Turn
+from ehrqa_cli.engine.chat.views import Evidence
 from ehrqa_cli.tui.app import ChatApp
 from ehrqa_cli.tui.base import Reported
 

@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ehrqa_cli.contracts.types import Answer, Question, Result, Scope, Status
-from ehrqa_cli.engine.chat import (
-    About,
-    Admission,
-    Completion,
-    Evidence,
-    Finding,
-    ImageView,
-    LabSeries,
-    Medication,
-    NoteLine,
-    NoteView,
-    PatientSummary,
-    Turn,
-)
+from ehrqa_cli.engine.chat.about import About
+from ehrqa_cli.engine.chat.complete import Completion
+from ehrqa_cli.engine.chat.patient import Admission, LabSeries, Medication, PatientSummary
+from ehrqa_cli.engine.chat.values import Turn
+from ehrqa_cli.engine.chat.views import Evidence, Finding, ImageView, NoteLine, NoteView
 from ehrqa_cli.tui.picture import Grey
 
 ABOUT = About(

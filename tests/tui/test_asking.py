@@ -8,8 +8,8 @@ import pytest
 from textual import events
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, UsageError
-from ehrqa_cli.engine.chat import Evidence
 from ehrqa_cli.engine.chat import events as said
+from ehrqa_cli.engine.chat.views import Evidence
 
 from . import samples
 from .harness import Chat, FakeController, chat
@@ -217,7 +217,7 @@ def test_a_database_that_cannot_be_opened_ends_the_chat_with_its_error() -> None
 
 
 def test_history_is_searched_and_a_conversation_resumed() -> None:
-    from ehrqa_cli.engine.chat import ChatInfo
+    from ehrqa_cli.engine.chat.history import ChatInfo
 
     async def script(chat: Chat) -> None:
         await chat.pilot.press("ctrl+r")
@@ -337,12 +337,13 @@ def test_commands_are_typed_into_the_question_line(line: str, wish: tuple[object
 
 def test_a_command_that_is_wrong_is_said_and_not_asked() -> None:
     async def script(chat: Chat) -> None:
+        chat.app.show_tab("rows")  # in place of the transcript
         for line, why in (("/expert x", "did you mean /export?"), ("/sql x", "write a number")):
             chat.app.line.put(line)
             await chat.pilot.press("enter")
             assert why in chat.text and not chat.controller.named("ask")
 
-    chat(script)
+    chat(script, (80, 24))
 
 
 def test_what_a_command_wants_to_look_at_comes_in_sight() -> None:

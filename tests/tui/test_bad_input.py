@@ -10,8 +10,8 @@ from textual import events
 
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.types import Result
-from ehrqa_cli.engine.chat import Evidence, NoteLine, NoteView
 from ehrqa_cli.engine.chat import events as said
+from ehrqa_cli.engine.chat.views import Evidence, NoteLine, NoteView
 from ehrqa_cli.tui.question_line import MOST
 
 from . import samples
@@ -32,7 +32,8 @@ def test_a_pasted_megabyte_is_refused_kindly_and_kept(tmp_path: Path) -> None:
         assert chat.app.line.value == "my draft"
         assert "1,000,000 characters" in chat.text and "the command palette can save" in chat.text
         kept = tmp_path / "pasted.txt"
-        chat.app._save_pasted()
+        offered = {one.title: one for one in chat.app.get_system_commands(chat.app.screen)}
+        offered["Save the pasted text"].callback()
         await chat.pilot.pause()
         await chat.pilot.press("ctrl+u")
         chat.app.screen.query_one("Input").value = str(kept)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from ehrqa_cli.sets.notes.review import Review, load_set
 from ehrqa_cli.tui.panes.note import Lines
 from ehrqa_cli.tui.review import ReviewApp
 
-from .harness import SIZES, same_screen
+from .harness import SIZES, same_screen, text_of
 
 CHOICES = {"A": "20 mg", "B": "40 mg", "C": "80 mg", "D": "10 mg", "E": "none"}
 
@@ -68,8 +68,7 @@ class Screen:
 
     @property
     def text(self) -> str:
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
+        return text_of(self.app.export_screenshot(), *self.app.size)
 
     @property
     def lines(self) -> list[dict[str, object]]:
@@ -175,7 +174,7 @@ def test_evidence_deep_in_a_long_paragraph_is_in_sight(tmp_path) -> None:
 def test_it_goes_on_where_it_was_left(folder) -> None:
     async def first(screen: Screen) -> None:
         await screen.press("a", "q")
-        assert screen.app._exit
+        assert screen.app.return_value == 0
 
     async def second(screen: Screen) -> None:
         assert "2 of 3" in screen.text and "How is Colace taken?" in screen.text

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from ehrqa_cli.engine.chat import ChatInfo, Found
 from ehrqa_cli.engine.chat import events as said
+from ehrqa_cli.engine.chat.history import ChatInfo, Found
 
 from . import samples
 from .harness import SIZES, Chat, chat, same_screen

@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ehrqa_cli.contracts.errors import BuildError
-
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.bias.split import Split
-    from ehrqa_cli.evaluate.load import Dataset, Item
+    from ehrqa_cli.evaluate.ehrsql.load import Dataset, Item
 
 REPORT, DEBIASED = "bias.json", "debiased"
 AUTO = "auto"
@@ -29,9 +27,9 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
     from ehrqa_cli.cli.output import to_json
     from ehrqa_cli.evaluate.bias.ngrams import NAMES, Patterns
     from ehrqa_cli.evaluate.bias.split import write_split
-    from ehrqa_cli.evaluate.load import load_ehrsql
-    from ehrqa_cli.sets.own.journal import replace_text
-    from ehrqa_cli.sets.own.shares import SPLITS
+    from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
+    from ehrqa_cli.sets.making.files import replace_text, writing
+    from ehrqa_cli.sets.making.shares import SPLITS
 
     # A split of no patients is not there; one of questions about images alone has no tables'.
     sets = {split: load_ehrsql(out, split) for split in SPLITS if _asks(out / split)}
@@ -49,13 +47,8 @@ def bias(out: Path, seed: int, settings: str) -> dict[str, Any]:
             for size, name in NAMES.items()
         },
     }  # fmt: skip
-    try:
+    with writing(out / REPORT):
         replace_text(out / REPORT, to_json(report, indent=1) + "\n")
-    except OSError as error:
-        raise BuildError(
-            f"cannot write {out / REPORT}: {error.strerror}",
-            "make room, then run the same command again: it goes on",
-        ) from None
     strongest = {name: report[name][0] if report[name] else None for name in NAMES.values()}
     apart = [found for name, found in sets.items() if name != "train"]
     if not apart:

@@ -10,7 +10,7 @@ import click
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.added import OpenGroup
 from ehrqa_cli.cli.build.notes import notes
-from ehrqa_cli.cli.build.options import out_option, seed_option
+from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown
 from ehrqa_cli.cli.build.prepare import prepare
 from ehrqa_cli.cli.build.review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
@@ -18,7 +18,6 @@ from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, o
 if TYPE_CHECKING:
     from ehrqa_cli.sets.own.paraphrases import Wordings
 
-_DEFAULT, _DEFAULT_VQA = 5_000, 4_800
 _splits = click.option(
     "--splits", type=FILE, metavar="FILE", help="Whose questions go where (splits.tsv)."
 )
@@ -28,7 +27,7 @@ _paraphrase = click.option(
     help="Word the templates anew: a GGUF file, a pulled model, or a paraphrases.jsonl.",
 )
 _threads = click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Of the processor, to paraphrase."
+    "--threads", type=COUNT, metavar="N", help="Of the processor, to paraphrase."
 )
 _graphs_help = "Labels of the images (scene_graph.tsv.gz, studies.tsv)."
 
@@ -52,23 +51,11 @@ for _command in (prepare, notes, review):
 @db_option
 @click.option("--scene-graphs", type=FILE, metavar="DIR", help=_graphs_help)
 @out_option
-@click.option(
-    "--size", type=click.IntRange(min=1), default=_DEFAULT, show_default=True, help="Questions."
-)
+@shown("--size", 5_000, "Questions.", COUNT)
 @seed_option
-@click.option(
-    "--check-every",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="One question in N is also run by the engine; 1: all.",
-)
-@click.option(
-    "--debias",
-    default="auto",
-    show_default=True,
-    help="The debiased split: λ1-λ2-M, or the strictest that these questions allow.",
-)
+@shown("--check-every", 20, "One question in N is also run by the engine; 1: all.", COUNT)
+@shown("--debias", "auto", "The debiased split: λ1-λ2-M, or the strictest that these questions "
+       "allow.")  # fmt: skip
 @_splits
 @_paraphrase
 @_threads
@@ -119,13 +106,7 @@ def questions(**flags: Any) -> int:
 @click.option("--scene-graphs", type=FILE, required=True, metavar="DIR", help=_graphs_help)
 @db_option
 @out_option
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    default=_DEFAULT_VQA,
-    show_default=True,
-    help="Questions, at most; each template asks about an image once.",
-)
+@shown("--size", 4_800, "Questions, at most; each template asks about an image once.", COUNT)
 @seed_option
 @_splits
 @_paraphrase

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option
+from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown
 from ehrqa_cli.cli.options import database_path, db_option, json_option
 
 if TYPE_CHECKING:
     from ehrqa_cli.chat import Gguf
+
+_UP_TO_8 = click.IntRange(min=1, max=8)
 
 
 @click.command()
@@ -24,36 +26,14 @@ if TYPE_CHECKING:
     help="What writes the questions: an instruction model as a GGUF file, or a pulled one's name.",
 )
 @out_option
-@click.option("--size", type=COUNT, default=100, show_default=True, help="Questions.")
-@click.option(
-    "--per-patient",
-    type=click.IntRange(min=1, max=8),
-    default=1,
-    show_default=True,
-    help="Questions with an answer about one patient, at most.",
-)
-@click.option(
-    "--tries",
-    type=click.IntRange(min=1, max=8),
-    default=3,
-    show_default=True,
-    help="Attempts for each of them, each about another topic.",
-)
-@click.option(
-    "--unanswerable",
-    type=click.FloatRange(min=0.0, max=0.5),
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="Of questions that the notes do not answer.",
-)
-@click.option(
-    "--category",
-    default="discharge summary",
-    show_default=True,
-    help="Of the notes that are asked about; any: all of a patient's.",
-)
-@click.option("--threads", type=COUNT, default=2, show_default=True, help="Of the processor.")
+@shown("--size", 100, "Questions.", COUNT)
+@shown("--per-patient", 1, "Questions with an answer about one patient, at most.", _UP_TO_8)
+@shown("--tries", 3, "Attempts for each of them, each about another topic.", _UP_TO_8)
+@shown("--unanswerable", 0.1, "Of questions that the notes do not answer.",
+       click.FloatRange(min=0.0, max=0.5), metavar="SHARE")  # fmt: skip
+@shown("--category", "discharge summary", "Of the notes that are asked about; any: all of a "
+       "patient's.")  # fmt: skip
+@shown("--threads", 2, "Of the processor.", COUNT)
 @seed_option
 @json_option
 def notes(**flags: Any) -> int:

@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.build.options import seed_option, shown
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 from ehrqa_cli.contracts.errors import UsageError
 
+_COUNT = click.IntRange(min=0)
 _RANGE = re.compile(r"(\d+)\s*(?:-|:|to)\s*(\d+)")
 
 
@@ -21,9 +23,6 @@ def _range(context: click.Context, option: click.Parameter, value: str) -> tuple
     if found is None:
         raise UsageError(f"--{option.name} must be a range, not {value}", "write it as 18-89")
     return int(found[1]), int(found[2])
-
-
-_count = click.IntRange(min=0)
 
 
 @click.command()
@@ -43,63 +42,20 @@ _count = click.IntRange(min=0)
     metavar="DIR",
     help="A new folder; one that was broken off goes on.",
 )
-@click.option(
-    "--patients",
-    "silver",
-    type=_count,
-    default=800,
-    show_default=True,
-    metavar="N",
-    help="Patients of the silver database, at most.",
-)
-@click.option(
-    "--gold-patients",
-    "gold",
-    type=_count,
-    default=400,
-    show_default=True,
-    metavar="N",
-    help="Patients of the gold database, at most.",
-)
-@click.option(
-    "--age",
-    "ages",
-    default="11-89",
-    show_default=True,
-    callback=_range,
-    metavar="MIN-MAX",
-    help="Ages at every visit.",
-)
+@shown("--patients silver", 800, "Patients of the silver database, at most.", _COUNT, metavar="N")
+@shown("--gold-patients gold", 400, "Patients of the gold database, at most.", _COUNT, metavar="N")
+@shown("--age ages", "11-89", "Ages at every visit.", callback=_range, metavar="MIN-MAX")
 @click.option("--even-ages", is_flag=True, help="As many of one age group as of another.")
-@click.option(
-    "--min-studies",
-    "studies",
-    type=_count,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="X-ray studies of a patient, where there are images.",
-)
-@click.option(
-    "--years",
-    default="2100-2105",
-    show_default=True,
-    callback=_range,
-    metavar="FROM-TO",
-    help="The time frame; now is its end.",
-)
-@click.option(
-    "--current",
-    type=click.FloatRange(0, 1),
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="Of the patients, in hospital now.",
-)
+@shown("--min-studies studies", 1, "X-ray studies of a patient, where there are images.", _COUNT,
+       metavar="N")  # fmt: skip
+@shown("--years", "2100-2105", "The time frame; now is its end.", callback=_range,
+       metavar="FROM-TO")  # fmt: skip
+@shown("--current", 0.1, "Of the patients, in hospital now.", click.FloatRange(0, 1),
+       metavar="SHARE")  # fmt: skip
 @click.option("--keep-units", is_flag=True, help="Keep values in any unit [default: commonest].")
 @click.option("--keep-case", is_flag=True, help="Keep capitals [default: lower case].")
 @click.option("--synthetic-costs", type=int, metavar="SEED", help="Made-up prices, if none are.")
-@click.option("--seed", default=1, show_default=True, help="The same seed: the same bytes.")
+@seed_option
 @json_option
 def prepare(**flags: Any) -> int:
     """Prepare an EHR for question sets, as EHRXQA does: draw patients by age and with X-rays, move

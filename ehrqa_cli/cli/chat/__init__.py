@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ehrqa_cli.cli.options import AnswerOptions
-    from ehrqa_cli.engine.chat import Controller
+    from ehrqa_cli.engine.chat.controller import Controller
     from ehrqa_cli.engine.chat.worker import Report
 
 
 def controller_of(options: AnswerOptions, report: Report) -> Controller:
     """The chat that these options ask for, not opened yet."""
     from ehrqa_cli.cli.chat.export import export_chat
-    from ehrqa_cli.engine.chat import Controller
+    from ehrqa_cli.engine.chat.controller import Controller
 
     return Controller(
         options.session, report, export=export_chat, patient=options.patient, log=options.log

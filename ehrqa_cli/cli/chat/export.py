@@ -18,7 +18,7 @@ from ehrqa_cli.cli.output import safe, to_json
 from ehrqa_cli.cli.render import evidence_text, headline
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Answer
-from ehrqa_cli.engine.chat import Turn
+from ehrqa_cli.engine.chat.values import Turn
 from ehrqa_cli.store import answer_record
 
 TITLE = "A conversation with ehrqa"

@@ -51,7 +51,8 @@ class PlainChat:
         self.lines = Lines(self._complete)
         self._awaited = 0  # what Ctrl-C ends
         self._cancelled = 0.0  # when it was pressed
-        self._ending = 0  # what was cancelled and has not ended yet
+        self._ending = 0  # what was cancelled and did not end at once
+        self._ended = {0}
         self._left = False
         self._step = ""
 
@@ -83,13 +84,13 @@ class PlainChat:
         """What the controller reports, in its thread: a completion must not wait for a line."""
         if isinstance(event, events.Opened):
             self._opened = event
-        elif isinstance(event, events.Done) and ticket == self._ending:
-            self._ending = 0
+        elif isinstance(event, events.Done):
+            self._ended.add(ticket)
         self._heard.put((ticket, event))
 
     def _await(self, ticket: int) -> None:
         """Show what comes of a wish until it has ended. Raises what it ended with."""
-        if self._ending:
+        if self._ending not in self._ended:
             diagnostics.note("the last one is still ending")
         self._cancelled, self._step, told = 0.0, "", ""
         self._awaited, started = ticket, time.monotonic()

@@ -7,17 +7,11 @@ from dataclasses import replace
 
 from ehrqa_cli.cli.render import answer_lines, evidence_text
 from ehrqa_cli.contracts.types import Answer, Result, Status
-from ehrqa_cli.engine.chat import (
-    ChatInfo,
-    Evidence,
-    Found,
-    ImageView,
-    NoteView,
-    PatientSummary,
-    Turn,
-    commands,
-    events,
-)
+from ehrqa_cli.engine.chat import commands, events
+from ehrqa_cli.engine.chat.history import ChatInfo, Found
+from ehrqa_cli.engine.chat.patient import PatientSummary
+from ehrqa_cli.engine.chat.values import Turn
+from ehrqa_cli.engine.chat.views import Evidence, ImageView, NoteView
 
 _FINDINGS = 20
 _AROUND = 3  # lines of a note shown around a cited one

@@ -27,7 +27,7 @@ def load_server(
     Returns what was imported (None of a SQLite EHR), what was written, and the seconds that the
     writing took. Raises UsageError, PluginError, ImportFailed, DatabaseError.
     """
-    from ehrqa_cli.ehr.backend.loading import check_room, load_sqlite, writer_of
+    from ehrqa_cli.ehr.loading import check_room, load_sqlite, writer_of
     from ehrqa_cli.ehr.mimic.importer import import_mimic
 
     writer_of(to)

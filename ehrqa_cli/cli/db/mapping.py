@@ -93,8 +93,8 @@ def _show(named: str, as_json: bool) -> int:
 
 def _new(out: Path, db: Path | None) -> int:
     from ehrqa_cli import config
-    from ehrqa_cli.ehr.backend.open import open_as_it_is
     from ehrqa_cli.ehr.mapping import template as mapping_template
+    from ehrqa_cli.ehr.open import open_as_it_is
 
     if out.exists():
         raise UsageError(f"{out} is there already", "name another file")
@@ -117,8 +117,8 @@ def _new(out: Path, db: Path | None) -> int:
 
 
 def _check(named: str | None, path: Path, as_json: bool) -> int:
-    from ehrqa_cli.ehr.backend.open import open_as_it_is
     from ehrqa_cli.ehr.mapping import check as mapping_check
+    from ehrqa_cli.ehr.open import open_as_it_is
 
     opened = open_as_it_is(path)
     try:

@@ -95,7 +95,7 @@ def ehrsql(**flags: Any) -> int:
 def _draw(out: Path, header: dict[str, Any]) -> None:
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.evaluate import plots
-    from ehrqa_cli.evaluate.ehrsql import RECORDS
+    from ehrqa_cli.evaluate.journal import RECORDS
     from ehrqa_cli.evaluate.records import read_records
     from ehrqa_cli.evaluate.variants import in_force
 

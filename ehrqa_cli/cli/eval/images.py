@@ -169,18 +169,11 @@ def ehrxqa(**flags: Any) -> int:
         def asked() -> answering.System:
             if opener is None:
                 return answering.asked(session, flags["workers"])
-            writer = opener(session.database.schema())
-            stack.callback(writer.close)
-            return answering.written(writer)
+            return answering.written(opener, session.database.schema, stack)
 
-        labels = _labels(flags)
         return measure(
             flags,
-            EhrXqa(
-                flags["text"],
-                answering.executor(session, labels) if labels else None,
-                answering.reader_header(labels) if labels else None,
-            ),
+            EhrXqa(flags["text"], session, _labels(flags)),
             chosen,
             asked=asked if opener or chosen.asks else None,
             facts=answering.session_facts(session),

@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from ehrqa_cli.contracts.benchmarks import Benchmark, Table
-    from ehrqa_cli.evaluate.image_report import ImageReport
+    from ehrqa_cli.evaluate.reports import RunReport
     from ehrqa_cli.evaluate.systems import Chosen
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,12 +74,12 @@ def write_html(
         diagnostics.note(f"written: {write_page(flags['out'], lines, tables, notes)}")
 
 
-def write_report_html(flags: Mapping[str, Any], report: ImageReport) -> None:
+def write_report_html(flags: Mapping[str, Any], report: RunReport) -> None:
     """The page of a report."""
     write_html(flags, report.lines(), (*report.tables, *report.more), report.notes)
 
 
-def print_report(report: ImageReport, as_json: bool) -> int:
+def print_report(report: RunReport, as_json: bool) -> int:
     """The whole report; returns the exit code."""
     if as_json:
         output.json_line(report.as_dict())

@@ -96,7 +96,7 @@ def tables(
 
 
 def _check(db: Path, out: Path | None) -> None:
-    from ehrqa_cli.ehr.backend.open import SQLITE, backend_of
+    from ehrqa_cli.ehr.open import SQLITE, backend_of
 
     if out is None and backend_of(db)[0] != SQLITE:
         raise UsageError(

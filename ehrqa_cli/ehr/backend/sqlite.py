@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -136,7 +136,7 @@ class SqliteDatabase(Backend[GuardedConnection]):
         Raises DatabaseError when the file has gone since it was opened.
         """
         if self._fingerprint is None:
-            last, _ = self.within(_MARKING, lambda held, _: self._last_rows(held))
+            last, _ = self.within(_MARKING, self._last_rows)
             try:
                 hashed = sqlite_file.hashed(self.path, last)
             except OSError as error:
@@ -151,7 +151,9 @@ class SqliteDatabase(Backend[GuardedConnection]):
         dated = ((t.name, t.time) for t in self.tables.values() if t.time is not None)
         return self._meta.get("as_of") or end_of(self, dated, str(self.path))
 
-    def _last_rows(self, held: GuardedConnection) -> list[tuple[str, Scalar]]:
+    def _last_rows(
+        self, held: GuardedConnection, stopped: Callable[[], bool]
+    ) -> list[tuple[str, Scalar]]:
         try:
             with held.unguarded() as raw:
                 return [
@@ -159,6 +161,8 @@ class SqliteDatabase(Backend[GuardedConnection]):
                     for name, columns in sorted(self._schema.items())
                 ]
         except sqlite3.Error as error:
+            if stopped():
+                raise
             raise DatabaseError(f"cannot read {self.path}: {error}", damaged(error)) from error
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend import parquet
-from ehrqa_cli.ehr.demo import costs
 from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Column, Crowd, Pool, Rows
 from ehrqa_cli.ehr.demo.make import dictionaries, meta
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
+from ehrqa_cli.ehr.mimic import costs
 from ehrqa_cli.ehr.schema import BY_NAME, EhrTable
 
 if TYPE_CHECKING:

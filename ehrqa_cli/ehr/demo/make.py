@@ -14,9 +14,9 @@ from pathlib import Path
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.backend import bulk
 from ehrqa_cli.ehr.demo import events as demo_events
-from ehrqa_cli.ehr.demo.costs import add_costs
 from ehrqa_cli.ehr.demo.people import AS_OF, Dice, Person, Visit, people
 from ehrqa_cli.ehr.demo.vocabulary import Vocabulary, vocabulary
+from ehrqa_cli.ehr.mimic.costs import add_costs
 from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 
 Row = tuple[object, ...]

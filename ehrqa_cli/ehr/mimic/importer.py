@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.backend import bulk
-from ehrqa_cli.ehr.demo.costs import add_costs
+from ehrqa_cli.ehr.mimic.costs import add_costs
 from ehrqa_cli.ehr.mimic.events import EVENTS, Context, Units
 from ehrqa_cli.ehr.mimic.files import Converter, MimicFile, find
 from ehrqa_cli.ehr.mimic.names import ICD_COLUMNS, ITEM_COLUMNS, LAB_COLUMNS, Names

@@ -7,19 +7,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.engine.chat import events
 from ehrqa_cli.engine.chat.about import about
 from ehrqa_cli.engine.chat.complete import Completer
-from ehrqa_cli.engine.chat.conversation import Conversation
 from ehrqa_cli.engine.chat.history import ChatHistory, history_of
 from ehrqa_cli.engine.chat.patient import patient_summary
 from ehrqa_cli.engine.chat.values import QUESTION, Turn
 from ehrqa_cli.engine.chat.views import Evidence, evidence_of, image_view
 from ehrqa_cli.engine.chat.worker import Report, Worker
 from ehrqa_cli.engine.session import Session
+
+if TYPE_CHECKING:
+    from ehrqa_cli.engine.chat.conversation import Conversation
 
 P = ParamSpec("P")
 
@@ -93,6 +95,8 @@ class Controller(Worker):
     def open(self) -> None:
         """Open the database, or the notes where there is none. It ends with an error if nothing
         can be asked."""
+        from ehrqa_cli.engine.chat.conversation import Conversation  # after the first frame
+
         self._tell(events.Doing("opening the database"))
         session = self._session()
         if not session.only_notes:

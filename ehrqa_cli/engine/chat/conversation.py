@@ -13,6 +13,7 @@ from ehrqa_cli.engine.chat.edited import run_neuralsql
 from ehrqa_cli.engine.chat.history import ChatHistory
 from ehrqa_cli.engine.chat.notes_linker import linker_of
 from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, TITLE, Rewrite, Turn
+from ehrqa_cli.engine.faults import fault
 from ehrqa_cli.engine.run import OnEvent
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import clean_question
@@ -167,7 +168,7 @@ class Conversation:
             rewrite = self.rewrite(typed)
         except EhrqaError as error:
             # The database is gone or cannot be read: that is an answer too.
-            return Rewrite(typed, typed), _fault(typed, error)
+            return Rewrite(typed, typed), fault(Question(typed), error)
         tell("asked", rewrite)
         if rewrite.asked is None:
             return rewrite, _needs_whole(rewrite)
@@ -277,13 +278,4 @@ def _needs_whole(rewrite: Rewrite) -> Answer:
         reason_kind=FOLLOW_UP,
         reason=sentence,
         reason_public=FOLLOW_UP,
-    )
-
-
-def _fault(typed: str, error: EhrqaError) -> Answer:
-    return Answer(
-        Question(typed),
-        Status.FAILED,
-        text=f"Failed: {error.message}.",
-        error={"message": error.message, "hint": error.hint},
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.images import NotAnswered, VqaReason
 from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.engine.faults import fault
 from ehrqa_cli.engine.route import route_sql
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import sentence, value_of
@@ -47,9 +50,7 @@ def run_neuralsql(session: Session, text: str, *, as_of: str | None = None) -> A
             neuralsql=query,
         )
     except EhrqaError as error:
-        fault = {"message": error.message, "hint": error.hint}
-        told = f"Failed: {error.message}."
-        return Answer(question, Status.FAILED, text=told, neuralsql=query, error=fault)
+        return replace(fault(question, error), neuralsql=query)
     finally:
         session.resume()
     graphs, result = session.graphs, done.result

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.engine.chat.about import About
-from ehrqa_cli.engine.chat.complete import Completion
-from ehrqa_cli.engine.chat.history import ChatInfo, Found
-from ehrqa_cli.engine.chat.patient import PatientSummary
-from ehrqa_cli.engine.chat.values import Rewrite, Turn
-from ehrqa_cli.engine.chat.views import Evidence
+if TYPE_CHECKING:
+    from ehrqa_cli.contracts.errors import EhrqaError
+    from ehrqa_cli.engine.chat.about import About
+    from ehrqa_cli.engine.chat.complete import Completion
+    from ehrqa_cli.engine.chat.history import ChatInfo, Found
+    from ehrqa_cli.engine.chat.patient import PatientSummary
+    from ehrqa_cli.engine.chat.values import Rewrite, Turn
+    from ehrqa_cli.engine.chat.views import Evidence
 
 
 @dataclass(frozen=True)

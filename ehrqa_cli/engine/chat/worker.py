@@ -9,15 +9,14 @@ import itertools
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.engine.chat.events import Doing, Done, Event, Said
+from ehrqa_cli.engine.session import Session
 
 if TYPE_CHECKING:
     from ehrqa_cli.engine.chat.conversation import Conversation
-    from ehrqa_cli.engine.session import Session
     from ehrqa_cli.notes.desk import NoteDesk
 
 Report = Callable[[int, Event], object]
@@ -97,7 +96,9 @@ class Worker:
                 break
             self._see_to(*wish)
         if self._open_talk is not None:
-            close(self._open_talk.session)
+            session = self._open_talk.session
+            session.close()
+            Session.graphs.close(session)
 
     def _see_to(self, ticket: int, job: Callable[[], None]) -> None:
         error: EhrqaError | None = None
@@ -156,14 +157,3 @@ def known(fault: BaseException) -> EhrqaError:
         return fault
     what = f"unexpected {type(fault).__name__}: {fault}"
     return EhrqaError(what, "this is a fault of ehrqa; the chat goes on")
-
-
-def close(session: Session) -> None:
-    """Close a session and its reader of images."""
-    graphs = None
-    with suppress(EhrqaError):
-        graphs = session.graphs  # later it would open the database again
-    for part in (session, graphs):
-        end = getattr(part, "close", None)
-        if end is not None:
-            end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.types import Answer, Row, Status
 from ehrqa_cli.engine.confidence import Reason
@@ -19,6 +19,7 @@ from ehrqa_cli.engine.mixed.types import (
     RowOpener,
     TableFound,
 )
+from ehrqa_cli.engine.note_path import cited
 
 if TYPE_CHECKING:
     from ehrqa_cli.notes.store import NoteStore
@@ -65,7 +66,7 @@ def _filled(
         told.value,
         COLUMNS,
         _rows(mixed, note, table),
-        _evidence(note, table),
+        cited(note.spans[:_MOST]) + table.evidence[:_MOST],
         declined,
         told,
         asked,
@@ -81,25 +82,9 @@ def _rows(mixed: Mixed, note: NoteFound, table: TableFound) -> tuple[Row, ...]:
     return (*(told or [("note", None)]), *(held or [("table", None)]))
 
 
-def _evidence(note: NoteFound, table: TableFound | None) -> tuple[dict[str, Any], ...]:
-    lines = [
-        {
-            "kind": "note",
-            "note_id": span.note_id,
-            "start": span.start,
-            "end": span.end,
-            "excerpt": span.excerpt,
-        }
-        for span in note.spans[:_MOST]
-    ]
-    return (*lines, *(table.evidence[:_MOST] if table else ()))
-
-
 def _without_tables(mixed: Mixed, note: NoteFound, asked: tuple[Answer, ...]) -> MixedAnswer:
-    """The table path declined or failed: say so, with what the note says."""
+    """The tables declined: say so, with what the note says."""
     last = asked[-1] if asked else None
-    if last is not None and last.status is Status.FAILED:
-        return MixedAnswer(Status.FAILED, last.text, table=asked, error=last.error)
     nothing = f"The tables have nothing called “{mixed.subject}”."
     why = last.reason if last is not None and last.reason else nothing
     said = ", ".join(measure.text for measure in note.measures)
@@ -107,7 +92,7 @@ def _without_tables(mixed: Mixed, note: NoteFound, asked: tuple[Answer, ...]) ->
     return MixedAnswer(
         Status.ABSTAINED,
         f"I don't know. {told}{why}",
-        evidence=_evidence(note, None),
+        evidence=cited(note.spans[:_MOST]),
         reason=Reason(TABLE if note.spans else NOTE, why),
         table=asked,
     )

@@ -49,22 +49,17 @@ def split(text: str, linked: LinkedQuestion) -> Mixed | None:
     if aspect is Aspect.PRESENT:
         relation = _presence(relation, text, rest, note.start())
     patient = _patient(linked)
-    who = next((n for n, x in enumerate(linked.links, 1) if "pat" in x.types), None)
-    if patient is None or who is None:
-        form, titles = None, None
-    else:
-        form = _form(kind, aspect, linked.links.index(link) + 1, rest, who) if link else None
-        titles = _of_patient("name", Event(_KINDS[kind]), who)
     return Mixed(
-        text=text,
         kind=kind,
         aspect=aspect,
         relation=relation,
         subject=subject,
         value=str(link.value) if link else None,
-        patient_id=patient,
-        form=form,
-        titles=titles,
+        patient_id=int(str(linked.links[patient.n - 1].value)) if patient else None,
+        form=_form(kind, aspect, Ref(linked.links.index(link) + 1), rest, patient)
+        if link and patient
+        else None,
+        titles=_of_patient("name", Event(_KINDS[kind]), patient) if patient else None,
         stage=_stage(text),
         refused=_refused(rest, linked, aspect, subject, several),
     )
@@ -139,9 +134,10 @@ def _spoken(text: str, kind: ComparedKind | None) -> str:
     return max(named, key=len, default="")
 
 
-def _patient(linked: LinkedQuestion) -> int | None:
-    named = {int(str(link.value)) for link in linked.links if "pat" in link.types}
-    return named.pop() if len(named) == 1 else None
+def _patient(linked: LinkedQuestion) -> Ref | None:
+    """The one patient that is named."""
+    named = {str(x.value): Ref(n) for n, x in enumerate(linked.links, 1) if "pat" in x.types}
+    return named.popitem()[1] if len(named) == 1 else None
 
 
 def _aspect(text: str, kind: ComparedKind, relation: Relation) -> Aspect:
@@ -176,9 +172,9 @@ def _refused(rest: str, linked: LinkedQuestion, aspect: Aspect, subject: str, se
     return ""
 
 
-def _form(kind: ComparedKind, aspect: Aspect, subject: int, rest: str, patient: int) -> Form:
-    """What the tables are asked; ``subject`` and ``patient`` are numbers of links."""
-    event = Event(_KINDS[kind], items=Items((Ref(subject),)))
+def _form(kind: ComparedKind, aspect: Aspect, subject: Ref, rest: str, patient: Ref) -> Form:
+    """What the tables are asked of the subject."""
+    event = Event(_KINDS[kind], items=Items((subject,)))
     if aspect is Aspect.PRESENT:
         return _of_patient("exists", event, patient)
     if kind is ComparedKind.LAB and wording.HIGHEST.search(rest):
@@ -189,5 +185,5 @@ def _form(kind: ComparedKind, aspect: Aspect, subject: int, rest: str, patient: 
     return _of_patient("value", replace(event, order=when), patient)
 
 
-def _of_patient(head: str, event: Event, patient: int) -> Select:
-    return Select(head, replace(event, filters=(Filter("patient", (Ref(patient),)),)))
+def _of_patient(head: str, event: Event, patient: Ref) -> Select:
+    return Select(head, replace(event, filters=(Filter("patient", (patient,)),)))

@@ -26,7 +26,6 @@ from ehrqa_cli.engine.mixed.types import (
 from ehrqa_cli.logical_form import Items, Lit, Select
 from ehrqa_cli.sqltext import quote
 
-_NOTHING = frozenset({"empty_result"})  # the question was understood, and there is nothing
 _COLUMNS = {  # value, unit, time, name
     "prescriptions": ("dose_val_rx", "dose_unit_rx", "starttime", "drug"),
     "labevents": ("valuenum", "valueuom", "charttime", ""),
@@ -57,14 +56,12 @@ def open_rows(database: Database) -> RowOpener:
 def ask_tables(
     mixed: Mixed, ask: AskTable, rows: RowOpener
 ) -> tuple[TableFound | None, tuple[Answer, ...]]:
-    """What the tables say and the answers it was asked by; None where the path declines or fails
+    """What the tables say and the answers it was asked by; None where they decline
     (the last answer then says why)."""
     asked = [ask(mixed.form)] if mixed.form is not None else []
     understood = any(_understood(answer) for answer in asked)
     if mixed.aspect is not Aspect.PRESENT:
         return (_measured(mixed, asked[0], rows) if understood else None), tuple(asked)
-    if any(answer.status is Status.FAILED for answer in asked):
-        return None, tuple(asked)
     if understood and asked[0].value not in (0, None):
         return _named(asked[0], mixed.value or mixed.subject, rows), tuple(asked)
     for title, answer in _other_titles(mixed, ask):
@@ -76,7 +73,7 @@ def ask_tables(
 
 def _understood(answer: Answer) -> bool:
     """Do the tables say something, if only that there is nothing?"""
-    return _answered(answer) or answer.reason_kind in _NOTHING
+    return _answered(answer) or answer.reason_kind == "empty_result"
 
 
 def _answered(answer: Answer) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -62,7 +62,6 @@ class Mixed:
     says why it cannot be compared, whatever the records hold; "" otherwise.
     """
 
-    text: str
     kind: ComparedKind
     aspect: Aspect
     relation: Relation
@@ -136,8 +135,7 @@ class MixedAnswer:
     evidence: tuple[dict[str, Any], ...] = ()
     reason: Reason | None = None
     compared: Compared | None = None
-    table: tuple[Answer, ...] = field(default=())
-    error: dict[str, str] | None = None
+    table: tuple[Answer, ...] = ()
 
 
 AskTable = Callable[[Form], Answer]

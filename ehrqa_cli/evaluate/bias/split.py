@@ -17,7 +17,7 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
 from ehrqa_cli.evaluate.bias.ngrams import Pattern, Patterns, ngrams
-from ehrqa_cli.evaluate.load import NULL, Dataset, Item
+from ehrqa_cli.evaluate.ehrsql.load import NULL, Dataset, Item
 
 
 @dataclass(frozen=True)

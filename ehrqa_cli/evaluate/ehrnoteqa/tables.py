@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Record
+from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
 from ehrqa_cli.evaluate.shares import Share, share
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_cli.notes.lengths import BANDS, band_of
 
 Grade = Callable[[Record], float]
@@ -29,11 +28,11 @@ def grades_of(form: str) -> dict[str, Grade]:
     }
 
 
-def accuracy_table(records: Sequence[Record], form: str, seed: int) -> StudyTable:
+def accuracy_table(records: Sequence[Record], form: str, seed: int) -> Table:
     """In all, by level, by length, by number of notes and by category."""
     grades = grades_of(form)
     scored = [r for r in records if r["answerable"]]
-    blocks: list[tuple[str, tuple[Row, ...]]] = [("", (_row("all", scored, grades, seed),))]
+    blocks: list[tuple[str, tuple[Cells, ...]]] = [("", (_row("all", scored, grades, seed),))]
     for heading, key, order in (
         ("by level", lambda r: f"level {r['level']}", None),
         ("by length in tokens (estimated)", lambda r: band_of(r["tokens"]), _band_order),
@@ -45,7 +44,7 @@ def accuracy_table(records: Sequence[Record], form: str, seed: int) -> StudyTabl
         if rows:
             blocks.append((heading, rows))
     columns = ("", "questions", *(f"{name} %" for name in grades), "answered", "of answered %")
-    return StudyTable(
+    return Table(
         "1", f"{form}, questions with an answer", columns, tuple(blocks), (_DECLINED_NOTE,)
     )
 
@@ -58,7 +57,7 @@ def _band_order(name: str) -> int:
     return [*(band_of(most) for most in BANDS), band_of(BANDS[-1] + 1)].index(name)
 
 
-def _row(name: str, records: Sequence[Record], grades: dict[str, Grade], seed: int) -> Row:
+def _row(name: str, records: Sequence[Record], grades: dict[str, Grade], seed: int) -> Cells:
     answered = [r for r in records if r["status"] == "answered"]
     last = list(grades.values())[-1]
     return (
@@ -76,9 +75,9 @@ def mean(records: Sequence[Record], grade: Grade, seed: int) -> Share:
     return share([grade(r) for r in records], [1.0] * len(records), patients, seed)
 
 
-def decline_table(records: Sequence[Record]) -> StudyTable:
+def decline_table(records: Sequence[Record]) -> Table:
     """What became of questions with and without an answer, with Wilson's intervals."""
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for name, has in (("with an answer", True), ("without an answer", False)):
         found = [r for r in records if r["answerable"] is has]
         counts = [
@@ -88,7 +87,7 @@ def decline_table(records: Sequence[Record]) -> StudyTable:
         rows.append((name, len(found), *(binomial(n, len(found)).percent() for n in counts)))
     columns = ("questions", "number", "answered %", "declined %", "failed %")
     notes = ("95% intervals of Wilson; a fault is no declining",)
-    return StudyTable("2", "answered and declined", columns, (("", tuple(rows)),), notes)
+    return Table("2", "answered and declined", columns, (("", tuple(rows)),), notes)
 
 
 def binomial(part: int, whole: int) -> Share:
@@ -115,7 +114,7 @@ def evidence_scores(records: Iterable[Record]) -> dict[str, Any]:
     return out
 
 
-def evidence_table(records: Sequence[Record]) -> StudyTable | None:
+def evidence_table(records: Sequence[Record]) -> Table | None:
     """Recall of gold lines, and citations that do not quote what they point at; None where the
     set has no evidence and nothing was cited."""
     found = evidence_scores(records)
@@ -123,7 +122,7 @@ def evidence_table(records: Sequence[Record]) -> StudyTable | None:
     faults = [fault for r in records for fault in r["faults"]]
     if not found["questions"] and not cited:
         return None
-    rows: list[Row] = [
+    rows: list[Cells] = [
         (f"top {k}", *(found[f"top_{k}"][name].percent() for name in ("any", "answered", "all")))
         for k in TOP
         if found["questions"]
@@ -134,7 +133,7 @@ def evidence_table(records: Sequence[Record]) -> StudyTable | None:
         f"{cited} citations, {len(faults)} faulty and not counted{f': {kinds}' if kinds else ''}",
     )
     columns = ("cited", "a gold line %", "and answered %", "of all gold lines %")
-    return StudyTable("3", "evidence", columns, (("", tuple(rows)),), notes)
+    return Table("3", "evidence", columns, (("", tuple(rows)),), notes)
 
 
 def judged(records: Sequence[Record]) -> Takes | None:
@@ -143,12 +142,12 @@ def judged(records: Sequence[Record]) -> Takes | None:
     return takes([r.get("verdicts", [0.0] * TIMES) for r in scored])
 
 
-def judge_table(records: Sequence[Record], name: str) -> StudyTable | None:
+def judge_table(records: Sequence[Record], name: str) -> Table | None:
     """The judge's rounds, by level as in the paper's table 4."""
     levels = sorted({r["level"] for r in records if r["answerable"]})
     parts = [("all", list(records))]
     parts += [(f"level {n}", [r for r in records if r["level"] == n]) for n in levels]
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for label, part in parts:
         found = judged(part)
         if found is not None:
@@ -156,4 +155,4 @@ def judge_table(records: Sequence[Record], name: str) -> StudyTable | None:
     if not rows:
         return None
     columns = ("", "mean ± deviation", *(f"take {k}" for k in range(1, TIMES + 1)))
-    return StudyTable("4", f"judged by {name}", columns, (("", tuple(rows)),))
+    return Table("4", f"judged by {name}", columns, (("", tuple(rows)),))

@@ -21,8 +21,10 @@ from ehrqa_cli.contracts.benchmarks import (
     why,
 )
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
+from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import Answer, Question, Row, Status
-from ehrqa_cli.evaluate.answering import queried
+from ehrqa_cli.engine import Session
+from ehrqa_cli.evaluate.answering import executor, queried, reader_header
 from ehrqa_cli.evaluate.ehrxqa.canonical import Program, same_program
 from ehrqa_cli.evaluate.ehrxqa.load import XqaItem, XqaSet, load_xqa
 from ehrqa_cli.evaluate.ehrxqa.score import baseline_table, main_table, reason_table, score
@@ -36,8 +38,8 @@ _WORDS = {"always-yes": "yes", "always-no": "no"}
 
 
 class EhrXqa(Benchmark):
-    """``text`` is the field that is asked. ``on_labels`` runs programs on gold scene graphs, which
-    ``labels`` names for the header; with it the predicted programs are run once more."""
+    """``text`` is the field that is asked. ``labels`` are gold scene graphs, with which the
+    predicted programs are run once more over the EHR of ``session``."""
 
     name: ClassVar[str] = "ehrxqa"
     about: ClassVar[str] = "tables and images: Acc_LF, Acc_EX|gt, Acc_EX|pred by scope"
@@ -52,10 +54,11 @@ class EhrXqa(Benchmark):
     def __init__(
         self,
         text: str = "question",
-        on_labels: Execute | None = None,
-        labels: Mapping[str, Any] | None = None,
+        session: Session | None = None,
+        labels: ImageReader | None = None,
     ) -> None:
-        self.text, self.on_labels, self.labels = text, on_labels, labels
+        self.text, self.labels = text, labels
+        self.on_labels = executor(session, labels) if session and labels else None
         self.data: XqaSet | None = None
 
     def load(self, data: Path, split: str) -> Sequence[BenchmarkItem]:
@@ -73,7 +76,7 @@ class EhrXqa(Benchmark):
             "asked": self.text,
             # Those of the open layout are made here, and may change with the program.
             "gold_programs": run_hash({item.id: item.query for item in self.data.items}),
-            "labels": self.labels,
+            "labels": reader_header(self.labels) if self.labels else None,
         }
 
     def record(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> dict[str, Any]:

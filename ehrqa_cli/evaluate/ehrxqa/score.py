@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.benchmarks import Record
+from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
 from ehrqa_cli.evaluate.ehrxqa.load import XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.rows import plain_rows
 from ehrqa_cli.evaluate.shares import Share, share
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 # The rows of the paper's tables C9, E16 and E17.
 GROUPS = (
@@ -83,7 +82,7 @@ def _answerable(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record["gold"] is not None]
 
 
-def main_table(records: Sequence[Record], seed: int) -> StudyTable:
+def main_table(records: Sequence[Record], seed: int) -> Table:
     """In all, by modality, and by the nine groups of the paper."""
     labels = any(r.get("ex_labels") is not None for r in records)
     columns = ["questions", "n", "Acc_LF", "Acc_EX|gt", "Acc_EX|pred (95%)"]
@@ -99,7 +98,7 @@ def main_table(records: Sequence[Record], seed: int) -> StudyTable:
         ("modality", _rows(by_modality, labels, seed)),
         ("modality, patients, images", _rows([*by_group, ("other", other)], labels, seed)),
     )
-    return StudyTable(
+    return Table(
         "1",
         "accuracy in per cent; what was declined counts as wrong",
         tuple(columns),
@@ -108,12 +107,12 @@ def main_table(records: Sequence[Record], seed: int) -> StudyTable:
     )
 
 
-def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: int) -> StudyTable:
+def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: int) -> Table:
     """The system beside constant answers."""
     known = _answerable(records)
     measured = [(r["template"], plain_rows(r["gold"])) for r in known]
     training = [(template, plain_rows(rows)) for template, rows in data.training]
-    rows: list[Row] = [_short(system, "", [r["correct"] for r in known], seed)]
+    rows: list[Cells] = [_short(system, "", [r["correct"] for r in known], seed)]
     for word in ("yes", "no"):
         fixed = plain_rows([(word,)])
         rows.append(_short(f"always {word}", "", [fixed == gold for _, gold in measured], seed))
@@ -129,10 +128,10 @@ def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: i
             "baseline can do better than"
         )
     columns = ("system", "chosen on", "accuracy % (95%)")
-    return StudyTable("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
+    return Table("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
 
 
-def reason_table(records: Sequence[Record]) -> StudyTable | None:
+def reason_table(records: Sequence[Record]) -> Table | None:
     """Why answerable questions were declined or failed; None where none was."""
     counts: dict[tuple[str, str], int] = {}
     for record in records:
@@ -142,9 +141,7 @@ def reason_table(records: Sequence[Record]) -> StudyTable | None:
     rows = tuple((*key, n) for key, n in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0])))
     if not rows:
         return None
-    return StudyTable(
-        "3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),)
-    )
+    return Table("3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),))
 
 
 def _group(record: Record) -> tuple[str, str, str]:
@@ -167,11 +164,11 @@ def _notes(records: Sequence[Record]) -> tuple[str, ...]:
 
 def _rows(
     parts: Sequence[tuple[str, Sequence[Record]]], labels: bool, seed: int
-) -> tuple[Row, ...]:
+) -> tuple[Cells, ...]:
     return tuple(_row(name, part, labels, seed) for name, part in parts if part)
 
 
-def _row(name: str, records: Sequence[Record], labels: bool, seed: int) -> Row:
+def _row(name: str, records: Sequence[Record], labels: bool, seed: int) -> Cells:
     s = score(records, seed)
     return (
         name,
@@ -188,7 +185,7 @@ def _row(name: str, records: Sequence[Record], labels: bool, seed: int) -> Row:
     )
 
 
-def _short(name: str, source: str, right: Sequence[bool], seed: int) -> Row:
+def _short(name: str, source: str, right: Sequence[bool], seed: int) -> Cells:
     ones = [1.0] * len(right)
     found = share([float(r) for r in right], ones, range(len(right)), seed)
     return (name, source, found.percent())

@@ -28,15 +28,7 @@ from ehrqa_cli.contracts.types import Answer, Limits, Question, Row, Status
 from ehrqa_cli.evaluate.answering import System, reader_header
 from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaItem, VqaSet, label, load_vqa
-from ehrqa_cli.evaluate.mimic_cxr_vqa.score import (
-    baseline_table,
-    main_table,
-    relation_table,
-    score,
-    template_table,
-)
-from ehrqa_cli.evaluate.priors import prior_named
-from ehrqa_cli.evaluate.relations import (
+from ehrqa_cli.evaluate.mimic_cxr_vqa.relations import (
     Case,
     RelationScores,
     auroc_rel,
@@ -45,6 +37,14 @@ from ehrqa_cli.evaluate.relations import (
     pair_aurocs,
     read_reference,
 )
+from ehrqa_cli.evaluate.mimic_cxr_vqa.score import (
+    baseline_table,
+    main_table,
+    relation_table,
+    score,
+    template_table,
+)
+from ehrqa_cli.evaluate.priors import prior_named
 from ehrqa_cli.evaluate.systems import CXR_VQA
 from ehrqa_cli.vqa import Unparsed, Vqa, parse, study_answer
 

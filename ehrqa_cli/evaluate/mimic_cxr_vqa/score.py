@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.benchmarks import Record
+from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaSet
+from ehrqa_cli.evaluate.mimic_cxr_vqa.relations import PairAuroc, Relative
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
-from ehrqa_cli.evaluate.relations import PairAuroc, Relative
 from ehrqa_cli.evaluate.shares import Share, share
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 
 # The orders of the paper's tables B5 and B6.
 CONTENT = ("presence", "anatomy", "attribute", "abnormality", "size", "plane", "gender")
@@ -68,9 +67,9 @@ def score(records: Sequence[Record], seed: int = 0) -> VqaScores:
     )
 
 
-def main_table(records: Sequence[Record], seed: int) -> StudyTable:
+def main_table(records: Sequence[Record], seed: int) -> Table:
     """In all, by content type, by semantic type."""
-    return StudyTable(
+    return Table(
         "1",
         "accuracy and micro-F1; what was declined counts as wrong",
         COLUMNS,
@@ -82,16 +81,16 @@ def main_table(records: Sequence[Record], seed: int) -> StudyTable:
     )
 
 
-def template_table(records: Sequence[Record], seed: int) -> StudyTable:
+def template_table(records: Sequence[Record], seed: int) -> Table:
     """By template, and how many of them were answered at all."""
     blocks = (("", _rows(records, "template", (), seed)),)
     answered = {r["template"] for r in records if r["prediction"] is not None}
     known = {r["template"] for r in records}
     note = f"{len(answered)} of {len(known)} templates were answered at all"
-    return StudyTable("4", "by template", COLUMNS, blocks, (note,))
+    return Table("4", "by template", COLUMNS, blocks, (note,))
 
 
-def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: int) -> StudyTable:
+def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: int) -> Table:
     """The system beside the paper's two priors, which look at no image."""
     rows = [_short(system, "", score(records, seed))]
     measured = [(r["template"], frozenset(r["gold"])) for r in records]
@@ -102,7 +101,7 @@ def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: i
         ]
         rows.append(_short(prior.name, prior.source, score(said, seed)))
     columns = ("system", "chosen on", "accuracy % (95%)", "micro-F1 (95%)")
-    return StudyTable("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
+    return Table("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
 
 
 def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
@@ -115,9 +114,9 @@ def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
     )
 
 
-def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> StudyTable:
+def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> Table:
     """AUROC of each pair that has one, its reference and their ratio."""
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for pair in pairs:
         if pair.auroc is not None:
             shown = Share(pair.auroc, pair.low, pair.high).shown()
@@ -133,7 +132,7 @@ def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis:
                     _three(pair.relative),
                 )
             )
-    return StudyTable(
+    return Table(
         "3",
         "AUROC by relation",
         _AUROC_COLUMNS,
@@ -161,13 +160,13 @@ def _told(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> 
 
 def _rows(
     records: Sequence[Record], field: str, order: Sequence[str], seed: int
-) -> tuple[Row, ...]:
+) -> tuple[Cells, ...]:
     known = sorted({r[field] for r in records}, key=_natural)
     parts = {name: [r for r in records if r[field] == name] for name in [*order, *known]}
     return tuple(_row(name, part, seed) for name, part in parts.items() if part)
 
 
-def _row(name: str, records: Sequence[Record], seed: int) -> Row:
+def _row(name: str, records: Sequence[Record], seed: int) -> Cells:
     s = score(records, seed)
     covered, right = s.coverage.value, s.accuracy_of_answered.value
     return (
@@ -182,7 +181,7 @@ def _row(name: str, records: Sequence[Record], seed: int) -> Row:
     )
 
 
-def _short(name: str, source: str, s: VqaScores) -> Row:
+def _short(name: str, source: str, s: VqaScores) -> Cells:
     return (name, source, s.accuracy.percent(), s.f1.shown())
 
 

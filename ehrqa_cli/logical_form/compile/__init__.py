@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.compile.conditions import quote, source, unsupported, where
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.compile.values import quote, source, unsupported, where
 from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
 from ehrqa_cli.logical_form.grammar import HEADS, OPS
 from ehrqa_cli.logical_form.normalise import normalise

@@ -1,64 +1,27 @@
-"""Filters to SQL conditions, in EHRSQL's conventions (EHRXQA appendix C; EHRSQL-2024)."""
+"""What ties rows to patients, visits and groups of people, and all conditions of an event.
+
+In EHRSQL's conventions (EHRXQA appendix C; EHRSQL-2024).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from ehrqa_cli.contracts.errors import FormError
-from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
-from ehrqa_cli.logical_form.compile.sentences import condition
-from ehrqa_cli.logical_form.form import Arg, Event, Filter, Items, Lit
-from ehrqa_cli.logical_form.grammar import FILTERS, ORDERS
-
-
-def unsupported(what: str) -> FormError:
-    """The error for a form that has no SQL in this schema."""
-    return FormError(f"this form has no query yet: {what}", "ask the question in other words")
-
-
-def source(event: Event) -> EventTable:
-    """The table of an event. Raises FormError for kinds that are not in tables."""
-    found = SOURCES.get(event.kind)
-    if found is None:
-        raise unsupported(f"{event.kind} needs chest X-rays")
-    return found
-
-
-def quote(value: object) -> str:
-    """A SQL literal."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise unsupported(f"the value {value!r}")
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return "'" + value.replace("'", "''") + "'"
-
-
-def literal(arg: Arg) -> str | int | float:
-    """The value of a bound argument. Raises FormError for a reference."""
-    if not isinstance(arg, Lit):
-        raise FormError("this form still has references", "bind it to a question's links first")
-    return arg.value
-
-
-def number(arg: Arg) -> str:
-    """A numeric SQL literal."""
-    value = literal(arg)
-    if isinstance(value, str):
-        raise unsupported(f"{value!r} is not a number")
-    return quote(value)
-
-
-def order_of(order: str | None) -> tuple[int, str]:
-    """How many rows come before the one an order word means, and the direction to sort in."""
-    word = ORDERS[order or "first"]
-    return word.offset, word.way
-
-
-def order_by(order: str | None, column: str) -> str:
-    """``ORDER BY column ASC LIMIT 1 [OFFSET 1]`` for an order word."""
-    offset, way = order_of(order)
-    return f"ORDER BY {column} {way} LIMIT 1" + (f" OFFSET {offset}" if offset else "")
+from ehrqa_cli.logical_form.compile.filters import WRITERS
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.values import (
+    among,
+    literal,
+    number,
+    order_by,
+    order_of,
+    part,
+    quote,
+    source,
+    unsupported,
+)
+from ehrqa_cli.logical_form.form import Event, Filter, Items
+from ehrqa_cli.logical_form.grammar import FILTERS
 
 
 def visits(patients: str, which: str | None) -> str:
@@ -110,19 +73,15 @@ def people(event: Event) -> list[str]:
     genders, groups, limits = (_written_by(event, sql) for sql in ("gender", "age_group", "age"))
     found = [
         "admissions.subject_id IN ( SELECT patients.subject_id FROM patients "
-        f"WHERE patients.gender = '{_part(item)}' )"
+        f"WHERE patients.gender = '{part(item)}' )"
         for item in genders[:1]
     ]
     found += [_age_group(str(literal(item.args[0]))) for item in groups]
-    return found + [f"admissions.age {_part(item)} {number(item.args[0])}" for item in limits]
+    return found + [f"admissions.age {part(item)} {number(item.args[0])}" for item in limits]
 
 
 def _written_by(event: Event, sql: str) -> list[Filter]:
     return [item for item in event.filters if FILTERS[item.name].sql == sql]
-
-
-def _part(item: Filter) -> str:
-    return FILTERS[item.name].part
 
 
 def _age_group(text: str) -> str:
@@ -144,7 +103,7 @@ def scope(event: Event, src: EventTable) -> list[str]:
         if visit or icu:
             raise unsupported("a hospital or ICU visit without a patient")
         return _group(event, src)
-    who = _among(patient)
+    who = among(patient)
     if len(patient.args) > 1 and any(f and f.which != "current" for f in (visit, icu)):
         raise unsupported("the first or last visit of several patients")
     hadm = visits(who, visit.which if visit else None)
@@ -183,11 +142,6 @@ def _everyones(which: str | None) -> str:
     return f"SELECT T1.hadm_id FROM ( {numbered} ) AS T1 WHERE T1.C1 = {offset + 1}"
 
 
-def _among(item: Filter) -> str:
-    ids = [quote(literal(a)) for a in item.args]
-    return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
-
-
 def _own_visit(visit: Filter | None, src: EventTable, hadm: str) -> list[str]:
     if visit is None or src.table != "admissions":
         return []
@@ -217,131 +171,6 @@ def _group(event: Event, src: EventTable) -> list[str]:
     return [f"{src.table}.{key} IN ( SELECT admissions.{key} FROM admissions WHERE {where} )"]
 
 
-def _column(item: Filter, _event: Event, src: EventTable) -> str:
-    spec = FILTERS[item.name]
-    return f"{src.table}.{spec.part or dict(src.columns)[spec.fixes]} {_among(item)}"
-
-
-def _compare(item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{measure(src)} {_part(item)} {number(item.args[0])}"
-
-
-def _charge(item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{src.table}.event_type = {quote(SOURCES[_part(item)].table)}"
-
-
-def _left(item: Filter, _event: Event, src: EventTable) -> str:
-    return f"LOWER({src.table}.discharge_location) {_part(item)} 'died'"
-
-
-def _open(_item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{src.table}.{src.end} IS NULL"
-
-
-def _showing(item: Filter, _event: Event, src: EventTable) -> str:
-    return condition(item.items, item.places, f"{src.table}.study_id")
-
-
-def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
-    start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
-    return f"datetime({end}) {_part(item)} datetime({start},'+{duration(item.args[0])}')"
-
-
-def measure(src: EventTable) -> str:
-    """The value of an event; of a stay, its length in days."""
-    if src.value:
-        return f"{src.table}.{src.value}"
-    if not src.end:
-        raise unsupported("a comparison of something that has no value")
-    end, start = f"{src.table}.{src.end}", f"{src.table}.{src.time}"
-    return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
-
-
-def _reference(item: Filter, event: Event, src: EventTable) -> str:
-    """A comparison with the reference range: of the row (lab), or of the vital sign."""
-    if event.kind == "lab":
-        low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"
-    else:
-        label = str(literal(event.items.args[0])) if event.items else ""
-        name = VITAL_BOUNDS.get(label)
-        if name is None or event.items is None or len(event.items.args) > 1:
-            raise unsupported(f"no normal range is known for {label or 'vital signs in general'}")
-        low, high = f"{name}_lower", f"{name}_upper"
-    return f"{src.table}.{src.value} {_part(item).format(low=low, high=high)}"
-
-
-def _ago(item: Filter, _event: Event, src: EventTable) -> str:
-    span = f"datetime(current_time,'-{duration(item.args[0])}')"
-    return f"datetime({src.table}.{src.time}) {_part(item)} {span}"
-
-
-def _relative(item: Filter, _event: Event, src: EventTable) -> str:
-    t, back = f"{src.table}.{src.time}", _part(item)
-    unit = back.split()[1]
-    start = f"'start of {unit}'"
-    found = f"datetime({t},{start}) = datetime(current_time,{start},'{back}')"
-    return f"{found} AND {_inside(literal(item.args[0]), unit, t)}" if item.args else found
-
-
-def _date(item: Filter, _event: Event, src: EventTable) -> str:
-    given, t, sign = literal(item.args[0]), f"{src.table}.{src.time}", _part(item)
-    value = f"{given:02d}" if isinstance(given, int) and given <= 12 else str(given)
-    if len(value) in (2, 5):  # a month, or month and day, of this year
-        shape = "%Y-%m" if len(value) == 2 else "%Y-%m-%d"
-        return f"strftime('{shape}',{t}) {sign} strftime('%Y',current_time) || '-{value}'"
-    formats = {4: "%Y", 7: "%Y-%m", 10: "%Y-%m-%d"}
-    if len(value) not in formats:
-        return f"{t} {sign} {quote(value)}"
-    return f"strftime('{formats[len(value)]}',{t}) {sign} {quote(value)}"
-
-
-def _inside(value: str | int | float, unit: str, t: str) -> str:
-    if isinstance(value, str):
-        return f"strftime('%m-%d',{t}) = {quote(value)}"
-    part = "%m" if unit == "year" else "%d"
-    return f"strftime('{part}',{t}) = '{int(value):02d}'"
-
-
-def duration(arg: Arg) -> str:
-    """A duration as a SQLite modifier without sign; weeks become days."""
-    match = re.fullmatch(r"(\d+) (hour|day|week|month|year|minute)", str(literal(arg)))
-    if match is None:
-        raise unsupported(f"the duration {literal(arg)!r}")
-    count, unit = int(match[1]), match[2]
-    return f"{count * 7} day" if unit == "week" else f"{count} {unit}"
-
-
-def days(arg: Arg) -> str:
-    """A duration in days as EHRSQL writes survival periods (a month is a twelfth of 365, rounded
-    down). Raises FormError for what is no whole number of days: deaths are known by the day."""
-    count, unit = duration(arg).split(" ")
-    if unit == "month":
-        return f"{count} * 365/12"
-    if unit in ("day", "year"):
-        return count if unit == "day" else f"{count} * 365"
-    whole, rest = divmod(int(count), {"hour": 24, "minute": 24 * 60}[unit])
-    if rest or not whole:
-        raise unsupported(f"survival over {count} {unit}s, where deaths are recorded by the day")
-    return str(whole)
-
-
-# What writes a filter's condition on its own event, by the name under which filters.toml asks for
-# it. Patients, people, relations and numbers of times are written with the event as a whole.
-WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
-    "ago": _ago,
-    "charge": _charge,
-    "column": _column,
-    "compare": _compare,
-    "date": _date,
-    "lasting": _lasting,
-    "left": _left,
-    "open": _open,
-    "reference": _reference,
-    "relative": _relative,
-    "showing": _showing,
-}
-
-
 def conditions(event: Event) -> list[str]:
     """All conditions of an event, but for relations and order."""
     src = source(event)
@@ -352,8 +181,3 @@ def conditions(event: Event) -> list[str]:
         if write:
             found.append(write(item, event, src))
     return found
-
-
-def where(parts: list[str]) -> str:
-    """`` WHERE a AND b`` or nothing."""
-    return " WHERE " + " AND ".join(parts) if parts else ""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import (
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
+from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.compile.values import (
     measure,
     number,
     order_of,
@@ -16,8 +18,6 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.form import Group, Select
 from ehrqa_cli.logical_form.grammar import (
     COLUMNS,

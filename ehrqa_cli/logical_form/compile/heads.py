@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile import groups, images, waits
-from ehrqa_cli.logical_form.compile.conditions import (
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.relations import (
+    completed,
+    inherited,
+    joined,
+    relation_of,
+    rows,
+)
+from ehrqa_cli.logical_form.compile.values import (
     days,
     literal,
     measure,
@@ -17,16 +25,8 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import EventTable
-from ehrqa_cli.logical_form.compile.relations import (
-    completed,
-    inherited,
-    joined,
-    relation_of,
-    rows,
-)
 from ehrqa_cli.logical_form.form import Event, Filter, Select
-from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, PERIODS
+from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PERIODS
 
 _PAIRED = ("after", "before", "with")
 
@@ -52,7 +52,7 @@ def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> 
     sql = f"SELECT {columns} FROM {src.table}{where(found)}"
     time = f"{src.table}.{src.time}"
     if event.extreme:
-        way = "DESC" if event.extreme == "highest" else "ASC"
+        way = EXTREMES[event.extreme].way
         ordered = order_by(event.order or "first", time).replace("ORDER BY ", "")
         return f"{sql} ORDER BY {measure(src)} {way}, {ordered}"
     return f"{sql} {order_by(event.order, time)}" if event.order else sql

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import unsupported, where
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.compile.sentences import (
     call,
@@ -19,6 +18,7 @@ from ehrqa_cli.logical_form.compile.sentences import (
     names_of,
     places_of,
 )
+from ehrqa_cli.logical_form.compile.values import unsupported, where
 from ehrqa_cli.logical_form.form import Event, Items, Lit, Select
 from ehrqa_cli.logical_form.grammar import COMPARISONS, HEADS, IMAGE, KINDS
 

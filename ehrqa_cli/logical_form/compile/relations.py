@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import (
-    conditions,
+from ehrqa_cli.logical_form.compile.conditions import conditions
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.values import (
     duration,
     measure,
     order_by,
@@ -13,9 +14,8 @@ from ehrqa_cli.logical_form.compile.conditions import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.form import Event, Filter
-from ehrqa_cli.logical_form.grammar import RELATIONS, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import EXTREMES, RELATIONS, TIME_FILTERS
 
 # A period or visit asked for holds for both events, unless the inner one has its own.
 _SHARED = ("patient", "visit", "icu", *TIME_FILTERS)
@@ -51,8 +51,7 @@ def rows(event: Event) -> list[str]:
             found.append(_related(event, item, src))
     found += completed(event, src)
     if event.extreme:
-        way = "MAX" if event.extreme == "highest" else "MIN"
-        value = measure(src)
+        way, value = EXTREMES[event.extreme].sql, measure(src)
         found = [*found, f"{value} = ( SELECT {way}({value}) FROM {src.table}{where(found)} )"]
     if event.order:
         time = f"{src.table}.{src.time}"

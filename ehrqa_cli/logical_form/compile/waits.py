@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import source, unsupported, where
 from ehrqa_cli.logical_form.compile.groups import in_unit
 from ehrqa_cli.logical_form.compile.relations import inherited, relation_of, side, window
+from ehrqa_cli.logical_form.compile.values import source, unsupported, where
 from ehrqa_cli.logical_form.form import Select
 from ehrqa_cli.logical_form.grammar import HEADS
 

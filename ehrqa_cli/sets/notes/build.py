@@ -5,26 +5,24 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.notes.store import NoteStore
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_lines, writing
+from ehrqa_cli.sets.making.journal import Journal
+from ehrqa_cli.sets.making.shares import PARTS, SPLITS, splits_of
 from ehrqa_cli.sets.notes import prompts
 from ehrqa_cli.sets.notes.author import Author
 from ehrqa_cli.sets.notes.layout import notes_line, question_line, write_gold
 from ehrqa_cli.sets.notes.make import NoteItems, Plan
 from ehrqa_cli.sets.notes.sample import STRATA, Sample, draw
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
-from ehrqa_cli.sets.own.shares import PARTS, SPLITS, splits_of
 
-Plain = dict[str, Any]
 Progress = Callable[[int, int, str], None]
 DISCHARGE, ANY = "discharge summary", "any"
 
@@ -68,7 +66,7 @@ def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None)
     with NoteStore.open(order.db) as store:
         journal = Journal(order.out, order.settings(store))
         if journal.complete:
-            return kept(journal)
+            return cards.kept(journal)
         maker = _maker(order, store, progress)
 
         def attempt(done: Plain | None) -> Plain | None:
@@ -95,9 +93,7 @@ def build_notes(order: NotesOrder, progress: Progress = lambda _d, _a, _w: None)
                 "try a larger model with --model, or --category any",
             )
         _write(journal, items, lambda patient: _of_category(order, store, patient))
-    whole = cards.write_card(journal.out, card, _about(card))
-    journal.clear()
-    return whole
+    return cards.finish(journal, card, cards.readme("notes", card))
 
 
 def _maker(order: NotesOrder, store: NoteStore, progress: Progress) -> NoteItems:
@@ -184,7 +180,7 @@ def _attempts(lines: Iterable[Plain]) -> Plain:
 
 
 def _write(journal: Journal, items: list[Plain], notes_of: Callable[[int], list[Note]]) -> None:
-    try:
+    with writing(journal.out):
         for split in SPLITS:
             own = [item for item in items if item["split"] == split]
             folder = journal.out / split
@@ -197,40 +193,3 @@ def _write(journal: Journal, items: list[Plain], notes_of: Callable[[int], list[
             write_lines(folder / "questions.jsonl", map(question_line, own))
             write_lines(folder / "notes.jsonl", map(notes_line, notes()))
             write_gold(folder / "gold.json", own, notes())
-    except OSError as error:
-        raise writing(journal.out, error) from None
-
-
-def _about(card: Mapping[str, Any]) -> str:
-    settings, found = card["settings"], card["counts"]
-    tables = (
-        ("split", "split"),
-        ("level", "length"),
-        ("category", "category"),
-        ("answer", "right"),
-    )
-    source = {name: row["patients"] for name, row in card["sample"].items()}
-    tried = card["attempts"]
-    rows = "".join(f"| {name} | {n:,} |\n" for name, n in source.items())
-    failed = "".join(f"| {name} | {n:,} |\n" for name, n in tried["failed"].items())
-    return "\n".join([
-        "# Questions over clinical notes",
-        "",
-        f"{found['questions']:,} questions, written by {settings['model']['model']} "
-        f"({settings['model']['sha256'][:16]}) with ehrqa {settings['ehrqa']} over "
-        f"`{settings['notes']['name']}` ({settings['notes']['fingerprint'][:16]}), seed "
-        f"{settings['seed']}. No clinician has reviewed them yet: `ehrqa build review DIR`.",
-        "",
-        "They hold the notes: keep them where those may be kept.",
-        "",
-        "Measure on it:",
-        "",
-        "    ehrqa eval ehrnoteqa --data DIR/test",
-        "    ehrqa eval ehrnoteqa --data DIR/test --predictions DIR/test/gold.json",
-        "",
-        *(cards.table(found[f"by_{name}"], head) for name, head in tables if f"by_{name}" in found),
-        f"| patients of the source | |\n|---|---:|\n{rows}",
-        f"{tried['items']:,} items of {tried['attempts']:,} attempts. What was wrong with others:",
-        "",
-        f"| fault | attempts |\n|---|---:|\n{failed}",
-    ])  # fmt: skip

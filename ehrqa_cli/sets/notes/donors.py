@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making.files import Plain
 from ehrqa_cli.sets.notes.evidence import content, stands_in
 
-Plain = dict[str, Any]
 _RARE = 3  # questions that may share a word before it counts as common
 _ABSENT = 0.5  # of what a question is about, the share that the notes must lack
 # Words in which questions of any kind are put.

@@ -11,20 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making.files import Plain
 
-Plain = dict[str, Any]
 QUESTIONS, NOTES, GOLD = "questions.jsonl", "notes.jsonl", "gold.json"
 
 
 def question_line(item: Mapping[str, Any]) -> Plain:
     """An item as a line of questions.jsonl."""
     return {
-        "id": item["id"],
-        "patient_id": item["patient_id"],
-        "question": item["question"],
+        **{name: item[name] for name in ("id", "patient_id", "question")},
         "choices": dict(item["choices"]),
-        "answer": item["answer"],
-        "answer_text": item["answer_text"],
+        **{name: item[name] for name in ("answer", "answer_text")},
         "evidence": [dict(piece) for piece in item["evidence"]],
         "category": item["category"],
         "answerable": item["answer"] is not None,

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import fraction
 from ehrqa_cli.sets.notes import checks
 from ehrqa_cli.sets.notes.author import Author
 from ehrqa_cli.sets.notes.donors import unanswerable
@@ -30,9 +31,7 @@ from ehrqa_cli.sets.notes.parse import (
 )
 from ehrqa_cli.sets.notes.prompts import TOPICS, choices_begun, choices_prompt, question_prompt
 from ehrqa_cli.sets.notes.sample import STRATA, Sample, next_stratum, stratum_of
-from ehrqa_cli.sets.own.shares import fraction
 
-Plain = dict[str, Any]
 NONE = "unanswerable: other patient"
 _STEP_1, _STEP_2, _CHOICE = 260, 420, 60  # tokens written at most
 _MORE = "FGH"  # choices beyond the five, where some of them are alike
@@ -61,7 +60,7 @@ class _State:
     next_of: Counter[str] = field(default_factory=Counter)  # patients taken, by stratum
     made_of: Counter[str] = field(default_factory=Counter)
     stratum: str = ""
-    patient: int | None = None
+    patient: int = 0  # none yet, while there is no stratum
     tried: int = 0
     own: list[Plain] = field(default_factory=list)  # items of this patient
     declined_tried: bool = False
@@ -121,7 +120,7 @@ class NoteItems:
         plan = self._plan
         answered = [item for item in state.own if item["answer"] is not None]
         most = min(plan.tries * plan.per_patient, len(TOPICS))
-        if state.patient is not None and (
+        if state.stratum and (
             (len(answered) < plan.per_patient and state.tried < most) or self._wants_none(state)
         ):
             return True
@@ -153,7 +152,6 @@ class NoteItems:
             state.longest += checks.longest_is_right(line["choices"], line["answer"])
 
     def _new(self, state: _State) -> Plain:
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         topics = _topics(self._plan.seed, state.patient)
         topic = topics[state.tried % len(topics)]
@@ -185,15 +183,10 @@ class NoteItems:
         places = places or by_words(draft.evidence, notes)
         if not places:
             return checks.NOT_IN_NOTES
-        # First from the question alone, as in the paper; where that fails, with the answer told.
-        options = self._step_2(draft, wrote)
-        fault = _fault(options, draft, whole)
-        told = fault is not None
-        if told:
-            options = self._step_2_told(draft, wrote)
-            if _fault(options, draft, whole):
-                return fault or ""
-        assert options is not None
+        found = self._choices(draft, whole, wrote)
+        if isinstance(found, str):
+            return found
+        options, told = found
         if checks.longest_is_right(options.choices, options.correct) and checks.longest_too_often(
             state.longest, len(state.items)
         ):
@@ -207,7 +200,7 @@ class NoteItems:
         return item | {
             "answer": letter,
             "answer_text": choices[letter],
-            "evidence": [_evidence(place) for place in places],
+            "evidence": [{"note_id": p.note_id, "text": p.text} for p in places],
             "flags": _flags(choices, whole, blind[0] == letter) + _unborne(choices[letter], places),
             "checks": {
                 "found_again": reader[1],
@@ -217,10 +210,18 @@ class NoteItems:
             },
         }
 
-    def _step_2(self, draft: Draft, wrote: list[str]) -> Options | None:
-        """The choices from the question alone, as in the paper."""
+    def _choices(self, draft: Draft, whole: str, wrote: list[str]) -> tuple[Options, bool] | str:
+        """The choices and whether the answer had to be told, or what is wrong with them. First
+        from the question alone, as in the paper; where that fails, with the answer told."""
         wrote.append(self._author.write(choices_prompt(draft.question), _STEP_2, _REASON))
-        return read_options(wrote[-1])
+        options = read_options(wrote[-1])
+        fault = _fault(options, draft, whole)
+        if options is not None and fault is None:
+            return options, False
+        told = self._step_2_told(draft, wrote)
+        if told is None or _fault(told, draft, whole):
+            return fault or checks.NO_CHOICES
+        return told, True
 
     def _step_2_told(self, draft: Draft, wrote: list[str]) -> Options | None:
         """The choices with the answer told: the first is right, the others are gone on with until
@@ -255,7 +256,6 @@ class NoteItems:
 
     def _without_answer(self, state: _State) -> Plain:
         """A question of another patient of the split that these notes do not answer."""
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         split = self._split_of(state.patient)
         others = [
@@ -280,7 +280,6 @@ class NoteItems:
         }
 
     def _item(self, state: _State, topic: str, question: str, choices: Mapping[str, str]) -> Plain:
-        assert state.patient is not None
         notes = self._notes_of(state.patient)
         stratum, tokens = stratum_of(notes)
         return {
@@ -326,10 +325,6 @@ def _found(chances: Mapping[str, float]) -> tuple[str, float]:
     """The choice that the model finds most likely, "" for none of them, and how likely."""
     best = max(chances, key=lambda letter: (chances[letter], letter))
     return best, round(math.exp(chances[best]), 3)
-
-
-def _evidence(place: Place) -> Plain:
-    return {"note_id": place.note_id, "text": place.text}
 
 
 def _flags(choices: Mapping[str, str], whole: str, guessed: bool) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.notes.lengths import BEYOND, length_of, level_of
-from ehrqa_cli.sets.own.shares import fraction
+from ehrqa_cli.sets.making.shares import fraction
 
 # "level, number of notes": the patients of 1,000 (table 2, "Sampled").
 STRATA: Mapping[str, int] = {"1, 1": 275, "1, 2": 275, "2, 1": 150, "2, 2": 150, "2, 3": 150}

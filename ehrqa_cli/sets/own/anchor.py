@@ -19,9 +19,8 @@ from ehrqa_cli.sets.own.periods import Now
 from ehrqa_cli.sets.pairs.cxr_vocabulary import words_of
 from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.images import ImageMaker
-from ehrqa_cli.sets.pairs.slot_words import TIME_WEIGHTS, VITALS
-from ehrqa_cli.sets.pairs.slots import SlotSampler, canonical
-from ehrqa_cli.sets.pairs.times import Drawn, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.slots import VITALS, SlotSampler, canonical
+from ehrqa_cli.sets.pairs.times import TIME_WEIGHTS, Drawn, Spoken, Styles, TimeSampler, quoted
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
 _SLOT = re.compile(r"[\[{]([a-z_0-9:]+)[\]}]")
@@ -60,7 +59,6 @@ class AnchoredSampler(SlotSampler):
         self._now = now
         self._loose = 0.0
         self.person = Person(0, {})
-        self._left: list[Event] = []
 
     @property
     def anchor(self) -> Event:
@@ -82,17 +80,15 @@ class AnchoredSampler(SlotSampler):
             pool = [e for e in pool if self._now.covers(order, e, self.person)] or pool
         self.times.anchor = self._rng.choice(pool) if pool else _NOWHERE
 
-    def pair(self, context: str) -> dict[str, dict[str, Spoken]]:
+    def pair(self, context: str) -> Drawn:
         """Two times of which both cover the event in focus, where that can be had."""
         return self._fitting(lambda: super(AnchoredSampler, self).pair(context), ("tg", "tg2"))
 
-    def new_pair(self) -> dict[str, dict[str, Spoken]]:
+    def new_pair(self) -> Drawn:
         """Two times of which the later covers the event in focus."""
         return self._fitting(super().new_pair, ("tg2",))
 
-    def _fitting(
-        self, draw: Callable[[], dict[str, dict[str, Spoken]]], names: Sequence[str]
-    ) -> dict[str, dict[str, Spoken]]:
+    def _fitting(self, draw: Callable[[], Drawn], names: Sequence[str]) -> Drawn:
         found = draw()
         for _ in range(_DRAWS):
             if all(self._covers(found[name][""].form) for name in names):
@@ -103,9 +99,7 @@ class AnchoredSampler(SlotSampler):
     def _covers(self, form: str) -> bool:
         return self._now.covers(form, self.anchor, self.person)
 
-    def draw(
-        self, name: str, context: str, drawn: dict[str, dict[str, Spoken]]
-    ) -> dict[str, Spoken]:
+    def draw(self, name: str, context: str, drawn: Drawn) -> Styles:
         """As the sampler's; a second study is an earlier one of the same patient."""
         if name == "study_id2" and name not in drawn:
             now = self.draw("study_id", context, drawn)[""].form
@@ -116,17 +110,17 @@ class AnchoredSampler(SlotSampler):
                 drawn[name] = {"": Spoken(study, study)}
         return super().draw(name, context, drawn)
 
-    def _patient(self) -> Mapping[str, Spoken]:
+    def _patient(self) -> Styles:
         patient = str(self.person.id)
         return {"": Spoken(patient, patient)}
 
-    def _study(self) -> Mapping[str, Spoken]:
+    def _study(self) -> Styles:
         study = self.anchor.values.get("study")
         if study is None:
             return super()._study()
         return {"": Spoken(study, study)}
 
-    def _value(self, kind: str, drawn: Mapping[str, Mapping[str, Spoken]]) -> Spoken:
+    def _value(self, kind: str, drawn: Drawn) -> Spoken:
         others = {s[""].form for n, s in drawn.items() if n.rstrip("0123456789") == kind}
         value = None if self._rng.random() < self._loose else self._happened(kind, others)
         return super()._value(kind, drawn) if value is None else self._said(value)
@@ -147,9 +141,9 @@ class AnchoredSampler(SlotSampler):
                 return value
         return None
 
-    def _vital(self) -> Mapping[str, Spoken]:
+    def _vital(self) -> Styles:
         label = self.anchor.values.get("vital")
-        if label not in VITALS:
+        if label is None or label not in VITALS:
             return super()._vital()
         text, again = (self._rng.choice(VITALS[label]) for _ in range(2))
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}

@@ -13,16 +13,18 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
-from ehrqa_cli.sets.own import card as cards
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_list, writing
+from ehrqa_cli.sets.making.journal import Journal
+from ehrqa_cli.sets.making.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.checks import DIFFERENT, REFUSED, EngineCheck
 from ehrqa_cli.sets.own.films import select
-from ehrqa_cli.sets.own.journal import Journal, Plain, write_list, writing
-from ehrqa_cli.sets.own.layouts import AnswerText, made, write_questions, write_sheet
+from ehrqa_cli.sets.own.layouts import AnswerText, made, splits_in, write_questions, write_sheet
 from ehrqa_cli.sets.own.paraphrases import Wordings, question_templates, vqa_asked
 from ehrqa_cli.sets.own.questions import UNANSWERABLE, Questions, Sources
-from ehrqa_cli.sets.own.shares import PARTS, SPLITS, read_splits
 from ehrqa_cli.sets.own.sheet import TABLE, Labels
 from ehrqa_cli.sets.own.vqa import VqaQuestions, entropies
 from ehrqa_cli.sets.own.working import Working
@@ -33,7 +35,10 @@ from ehrqa_cli.vqa import OracleGraphs, Vqa
 Progress = Callable[[int, int], None]
 Report = Callable[[Path], Mapping[str, Any]]
 PARAPHRASES = "paraphrases.jsonl"
-_EVERY = 100  # questions between two reports of progress
+_LAYOUT = (
+    "id split subject_id study_id image_id question template_text semantic_type content_type "
+    "template template_program template_index template_arguments answer"
+)
 
 
 def _silent(_done: int, _all: int) -> None:
@@ -91,7 +96,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
     vqa = Vqa(OracleGraphs.open(order.scene_graphs)) if order.scene_graphs else None
     journal = Journal(order.out, order.settings(vqa))
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     vocabulary = read_vocabulary(order.db)
     working = Working(order.db, now_in(order.database))
     try:
@@ -104,7 +109,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         said = _paraphrases(journal, order.wordings, question_templates())
         sources = Sources(vocabulary, working, labels, given, said)
         maker = Questions(sources, order.size, order.seed, check)
-        attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
+        attempts = journal.run(maker.telling(progress))
         if not maker.made:
             raise BuildError(
                 f"no question over {order.db} has an answer", "check that the EHR holds events"
@@ -123,7 +128,7 @@ def build_questions(order: QuestionsOrder, progress: Progress = _silent) -> Plai
         }
     finally:
         working.close()
-    return _end(journal, card, cards.about_questions(card))
+    return cards.finish(journal, card, cards.readme("questions", card))
 
 
 @dataclass(frozen=True)
@@ -159,12 +164,12 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     source = OracleGraphs.open(order.scene_graphs)
     journal = Journal(order.out, order.settings(source))
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     given = read_splits(order.splits) if order.splits else None
     pool = select(order.scene_graphs, _owners(order.database), order.seed, given)
     said = _paraphrases(journal, order.wordings, vqa_asked())
     maker = VqaQuestions(pool, order.size, order.seed, said)
-    attempts = journal.run(_told(maker.attempt, lambda: maker.made, order.size, progress))
+    attempts = journal.run(maker.telling(progress))
     if not maker.made:
         raise BuildError(
             f"no question about the images of {order.scene_graphs} has an answer",
@@ -175,13 +180,10 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
     for record in made(journal):
         answers[f"{record['template_index']:02d}"][record["key"]] += 1
         images[record["study_id"]] += 1
-    try:
-        there = {record["split"] for record in made(journal)}
-        for split in (name for name in SPLITS if name in there):
+    with writing(order.out):
+        for split in splits_in(journal):
             own = (_vqa(r) for r in made(journal) if r["split"] == split)
             write_list(order.out / f"{split}.json", own)
-    except OSError as error:
-        raise writing(order.out, error) from None
     fields = ("content_type", "semantic_type")
     card = {
         "settings": journal.settings,
@@ -194,7 +196,7 @@ def build_vqa(order: VqaOrder, progress: Progress = _silent) -> Plain:
         "paraphrases": said.counts() if order.wordings else None,
         "answer_entropy": entropies(answers),
     }
-    return _end(journal, card, cards.about_vqa(card))
+    return cards.finish(journal, card, cards.readme("vqa", card))
 
 
 def _splits(path: Path | None) -> Plain:
@@ -227,21 +229,6 @@ def templates_hash() -> str:
     return digest.hexdigest()
 
 
-def _told(
-    attempt: Callable[[Plain | None], Plain | None],
-    count: Callable[[], int],
-    size: int,
-    progress: Progress,
-) -> Callable[[Plain | None], Plain | None]:
-    def told(done: Plain | None) -> Plain | None:
-        found = attempt(done)
-        if found is None or not count() % _EVERY:
-            progress(count(), size)
-        return found
-
-    return told
-
-
 def _checked(journal: Journal, check: EngineCheck) -> Plain:
     """How many answers were found by running the query, how many of them by the engine as well,
     and how often that gave another one (which is then no question of the set)."""
@@ -255,24 +242,6 @@ def _checked(journal: Journal, check: EngineCheck) -> Plain:
     return {"answers_run": count, "run_by_the_engine_too": again, "engine_disagreed": other}
 
 
-def kept(journal: Journal) -> Plain:
-    """The card of a set that is complete already. Raises BuildError when its files changed."""
-    card = cards.read_card(journal.out)
-    changed = cards.changed_files(journal.out, card)
-    if changed:
-        raise BuildError(
-            f"{journal.out} was changed since it was built ({', '.join(changed[:3])})",
-            "build into another folder, or delete that one",
-        )
-    return card
-
-
-def _end(journal: Journal, card: Mapping[str, Any], readme: str) -> Plain:
-    whole = cards.write_card(journal.out, card, readme)
-    journal.clear()
-    return whole
-
-
 def _owners(database: Database | None) -> dict[int, tuple[int, str]]:
     """Patient and time of each study that the EHR knows."""
     if database is None:
@@ -282,27 +251,17 @@ def _owners(database: Database | None) -> dict[int, tuple[int, str]]:
             "the database has no table tb_cxr: it knows of no chest X-rays",
             "leave --db out; studies are then split one by one",
         )
-    from ehrqa_cli.contracts.types import Limits
-
     sql = "SELECT study_id, subject_id, studydatetime FROM tb_cxr"
     rows = database.execute(sql, Limits(seconds=600.0, rows=100_000_000)).rows
     return {int(str(s)): (int(str(p)), str(t or "")) for s, p, t in rows}
 
 
 def _vqa(record: Plain) -> Plain:
-    return {
-        "id": record["id"],
-        "split": record["split"],
+    """A question in the layout of MIMIC-CXR-VQA."""
+    named = {
+        **record,
         "subject_id": record["patient_id"],
-        "study_id": record["study_id"],
-        "image_id": record["image_id"],
-        "question": record["question"],
-        "template_text": record["template_text"],
-        "semantic_type": record["semantic_type"],
-        "content_type": record["content_type"],
-        "template": record["template"],
         "template_program": f"program_{record['template_index']}",
-        "template_index": record["template_index"],
         "template_arguments": record["arguments"],
-        "answer": record["answer"],
     }
+    return {name: named[name] for name in _LAYOUT.split()}

@@ -10,7 +10,7 @@ from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Row
-from ehrqa_cli.sets.own.shares import fraction
+from ehrqa_cli.sets.making.shares import fraction
 
 REFUSED, DIFFERENT = "the engine cannot run it", "the engine gives another answer"
 _LIMITS = Limits(seconds=120.0, rows=100_000, length=50_000_000)

@@ -33,8 +33,8 @@ def divided(texts: Sequence[str], rng: random.Random) -> tuple[list[int], list[i
     return [at for at in range(len(texts)) if at not in held], sorted(back)
 
 
-def groups(texts: Sequence[str], count: int = GROUPS) -> list[list[int]]:
-    """Up to ``count`` groups of places, each ascending; equal texts are in one."""
+def groups(texts: Sequence[str]) -> list[list[int]]:
+    """Up to ``GROUPS`` groups of places, each ascending; equal texts are in one."""
     import numpy as np
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
@@ -42,7 +42,7 @@ def groups(texts: Sequence[str], count: int = GROUPS) -> list[list[int]]:
     far: Distances = cdist(
         texts, texts, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=1
     )
-    middles = _spread(far, min(count, len(set(texts))))
+    middles = _spread(far, min(GROUPS, len(set(texts))))
     for _ in range(_ROUNDS):
         nearest = far[:, middles].argmin(axis=1)
         moved = [_middle(far, np.flatnonzero(nearest == k)) for k in range(len(middles))]

@@ -8,7 +8,6 @@ of them: a film without them, or with one beyond three standard deviations, is l
 from __future__ import annotations
 
 import csv
-import gzip
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,28 +16,28 @@ from pathlib import Path
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
 from ehrqa_cli.contracts.images import SceneGraph
-from ehrqa_cli.sets.own.shares import splits_among, splits_of
+from ehrqa_cli.sets.making.shares import splits_among, splits_of
+from ehrqa_cli.sets.prepare.images import STEPS, Study, one_each, opened
 from ehrqa_cli.vqa import OracleGraphs, VqaThresholds
 from ehrqa_cli.vqa.matrix import Known, Matrix
 
-MOST_STUDIES = 20  # of one patient
 DEVIATIONS = 3.0
-_FRONTAL = ("AP", "PA")
 _NAMES = ("studies.tsv", "studies.tsv.gz")
 
 
 @dataclass(frozen=True)
-class Film:
-    """One image; ``patient`` is None where nothing says whose it is. Widths are of the thorax's."""
+class Film(Study):
+    """An image with what is known of it; widths are of the thorax's. Where nothing says whose it
+    is, it stands for a patient of its own: ``patient`` is then the study's number, negative."""
 
-    study: int
-    image: str
-    view: str
-    sex: str
-    heart: float | None
-    mediastinum: float | None
-    patient: int | None
-    time: str
+    sex: str = ""
+    heart: float | None = None
+    mediastinum: float | None = None
+
+    @property
+    def owner(self) -> int | None:
+        """Whose it is, where that is known."""
+        return self.patient if self.patient >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,9 @@ def select(
     the EHR (may be empty); ``given`` the split of each patient, where they were divided before.
     Raises UsageError for another folder, BuildError when none is left."""
     source = OracleGraphs.open(folder)
-    rows = list(_rows(folder, patients))
-    steps: Counter[str] = Counter(images=len(rows))
-    frontal = [film for film in rows if film.view in _FRONTAL]
-    steps["not frontal"] = len(rows) - len(frontal)
-    first = _first_of_each(frontal)
-    steps["not the first of its study"] = len(frontal) - len(first)
-    capped = _capped(first)
-    steps[f"beyond {MOST_STUDIES} studies of a patient"] = len(first) - len(capped)
+    steps: Counter[str] = Counter(dict.fromkeys(STEPS, 0))
+    found = one_each(_rows(folder, patients), steps)
+    capped = sorted((f for own in found.values() for f in own), key=lambda f: f.study)
     graphs = source.read([film.study for film in capped])
     labelled = [film for film in capped if film.study in graphs]
     steps["without labels"] = len(capped) - len(labelled)
@@ -84,9 +78,9 @@ def select(
             "it needs frontal images (view AP or PA in studies.tsv) with labels",
         )
     if given is not None:
-        owners = splits_among([film.patient or 0 for film in kept], given, seed)
-        steps["of patients without a split"] = sum((f.patient or 0) not in owners for f in kept)
-        kept = [film for film in kept if (film.patient or 0) in owners]
+        owners = splits_among([film.patient for film in kept], given, seed)
+        steps["of patients without a split"] = sum(f.patient not in owners for f in kept)
+        kept = [film for film in kept if film.patient in owners]
     steps["left"] = len(kept)
     known = Known(source.coverage())
     matrix = Matrix(known, VqaThresholds())
@@ -95,27 +89,26 @@ def select(
     if given is None:
         splits = _splits(kept, present, seed)
     else:
-        splits = {film.study: owners[film.patient or 0] for film in kept}
+        splits = {film.study: owners[film.patient] for film in kept}
     return Pool(tuple(kept), matrix, present, splits, dict(steps))
 
 
 def _rows(folder: Path, patients: Mapping[int, tuple[int, str]]) -> Iterable[Film]:
     path = next(folder / name for name in _NAMES if (folder / name).is_file())
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="") as file:
+    with opened(path) as file:
         for row in csv.DictReader(file, delimiter="\t"):
             study = int(row["study_id"])
-            patient, time = patients.get(study, (None, ""))
+            patient, time = patients.get(study, (-study, ""))
             given = row.get("subject_id") or ""
             yield Film(
+                int(given) if given.isdigit() else patient,
                 study,
                 row.get("image_id") or str(study),
-                (row.get("view") or "").strip().upper(),
-                (row.get("gender") or "").strip().lower(),
-                _number(row.get("ctr")),
-                _number(row.get("mtr")),
-                int(given) if given.isdigit() else patient,
                 row.get("studydatetime") or time,
+                (row.get("view") or "").strip().upper(),
+                sex=(row.get("gender") or "").strip().lower(),
+                heart=_number(row.get("ctr")),
+                mediastinum=_number(row.get("mtr")),
             )
 
 
@@ -127,26 +120,6 @@ def _number(text: str | None) -> float | None:
             f"studies.tsv has a width that is no number: {text[:40] if text else ''}",
             "ctr and mtr are ratios to the width of the thorax, or empty",
         ) from None
-
-
-def _first_of_each(films: Sequence[Film]) -> list[Film]:
-    """The earliest image of each study; of equally early ones the first by its id."""
-    found: dict[int, Film] = {}
-    for film in sorted(films, key=lambda f: (f.study, f.time, f.image)):
-        found.setdefault(film.study, film)
-    return list(found.values())
-
-
-def _capped(films: Sequence[Film]) -> list[Film]:
-    counts: Counter[int] = Counter()
-    kept = []
-    for film in sorted(films, key=lambda f: (f.patient or 0, f.time, f.study)):
-        if film.patient is not None:
-            counts[film.patient] += 1
-            if counts[film.patient] > MOST_STUDIES:
-                continue
-        kept.append(film)
-    return sorted(kept, key=lambda f: f.study)
 
 
 def _inliers(films: Sequence[Film], steps: Counter[str]) -> list[Film]:
@@ -190,9 +163,7 @@ def _splits(
     nothing are divided apart from the others, so that each split has its share of them."""
     owners: dict[int, list[int]] = {}
     for film in films:
-        # Without a patient a study stands for itself; their ids must not meet.
-        owner = film.patient if film.patient is not None else -film.study
-        owners.setdefault(owner, []).append(film.study)
+        owners.setdefault(film.patient, []).append(film.study)
     normal = {o for o, studies in owners.items() if any(not present[s] for s in studies)}
     found: dict[int, str] = {}
     for group in (normal, owners.keys() - normal):

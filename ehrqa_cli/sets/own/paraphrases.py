@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from ehrqa_cli.sets.making.files import write_lines, writing
 from ehrqa_cli.sets.own.vqa_templates import TEMPLATES
 from ehrqa_cli.sets.pairs.image_templates import image_templates
 from ehrqa_cli.sets.pairs.paraphrase import (
@@ -19,9 +21,9 @@ from ehrqa_cli.sets.pairs.paraphrase import (
     Note,
     Paraphrases,
     ParaphraseTask,
+    Say,
     read,
     silent,
-    unwritten,
     write,
 )
 from ehrqa_cli.sets.pairs.paraphrase_checks import Embed
@@ -58,35 +60,23 @@ def vqa_asked() -> Iterator[ParaphraseTask]:
         yield ParaphraseTask("vqa", text, same)
 
 
-class LocalChat:
+@contextmanager
+def local_model(path: Path, threads: int = 0) -> Iterator[Say]:
     """A GGUF model on this computer, greedy. Without ``threads``, as many as a model is given."""
+    from ehrqa_cli.chat import Transcript
+    from ehrqa_cli.llama import Llama
 
-    def __init__(self, path: Path, threads: int = 0) -> None:
-        from ehrqa_cli.chat import Transcript
-        from ehrqa_cli.llama import Llama
+    llama = Llama(path, threads)
+    transcript = Transcript(llama)
 
-        self._llama = Llama(path, threads)
-        self._transcript = Transcript(self._llama)
-
-    def complete(self, system: str, user: str, opening: str) -> str:
-        """As Chat's."""
-        transcript = self._transcript
-        ids = [*transcript.chat(system, user), *self._llama.tokenize(opening)]
+    def say(system: str, user: str, opening: str) -> str:
+        ids = [*transcript.chat(system, user), *llama.tokenize(opening)]
         return transcript.write(transcript.read(ids), MOST_TOKENS, "\n")
 
-    def close(self) -> None:
-        """Free the model."""
-        self._llama.close()
-
-
-class Wordings(Protocol):
-    """Where a set's paraphrases come from."""
-
-    def settings(self) -> Mapping[str, Any]:
-        """What they depend on."""
-
-    def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """The paraphrases of the templates ``asked``, also written to ``path``."""
+    try:
+        yield say
+    finally:
+        llama.close()
 
 
 @dataclass(frozen=True)
@@ -110,14 +100,11 @@ class ByModel:
         }
 
     def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """As Wordings'."""
+        """The paraphrases of the templates ``asked``, also written to ``path``."""
         if path.is_file() and all((a.family, a.text) in read(path).done for a in asked):
             return read(path)
-        chat = LocalChat(self.model, self.threads)
-        try:
-            return write(asked, list(all_templates()), chat, local_embed(), path, note=self.note)
-        finally:
-            chat.close()
+        with local_model(self.model, self.threads) as say:
+            return write(asked, list(all_templates()), say, local_embed(), path, note=self.note)
 
 
 @dataclass(frozen=True)
@@ -132,20 +119,20 @@ class FromFile:
         return {"file_sha256": hashlib.sha256(self.file.read_bytes()).hexdigest()}
 
     def make(self, path: Path, asked: Sequence[ParaphraseTask]) -> Paraphrases:
-        """As Wordings'."""
+        """Those of the templates ``asked``, also written to ``path``."""
         found = read(self.file)
         wanted = {(a.family, a.text) for a in asked}
         own = Paraphrases({key: done for key, done in found.done.items() if key in wanted})
-        lines = (json.dumps(d.plain(), ensure_ascii=False) + "\n" for d in own.done.values())
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(lines), encoding="utf-8")
-        except OSError as error:
-            raise unwritten(path, error) from None
+        with writing(path):
+            write_lines(path, (done.plain() for done in own.done.values()))
         return own
 
 
-def wordings(name: str, threads: int = 0, note: Note = silent) -> ByModel | FromFile:
+Wordings = ByModel | FromFile
+"""Where a set's paraphrases come from."""
+
+
+def wordings(name: str, threads: int = 0, note: Note = silent) -> Wordings:
     """What ``--paraphrase`` names: a file of paraphrases (by its ending .jsonl), a GGUF file, or a
     model that was pulled. Raises ModelError for none of these."""
     from ehrqa_cli.chat import Gguf

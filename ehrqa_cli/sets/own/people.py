@@ -7,53 +7,45 @@ answer is empty. Drawn around one event that did happen, most questions have an 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ehrqa_cli.ehr.schema import BY_NAME
 from ehrqa_cli.sets.own.working import Working
-from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
+from ehrqa_cli.sets.pairs.vocabulary import COLUMNS, LOOKUPS, Vocabulary
 
 _KEPT = 512  # patients held at a time
 _EACH = 5_000  # events of one kind that a patient is represented by
 
-# For each table the kinds of its columns, then time and hospital stay, of one patient.
-_EVENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("prescriptions", ("drug", "route"),
-     "SELECT DISTINCT lower(drug), lower(route), starttime, hadm_id FROM prescriptions"),
-    ("labevents", ("lab",),
-     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM labevents AS e "
-     "JOIN d_labitems AS d ON d.itemid = e.itemid"),
-    ("diagnoses_icd", ("dx",),
-     "SELECT lower(d.long_title), e.charttime, e.hadm_id FROM diagnoses_icd AS e "
-     "JOIN d_icd_diagnoses AS d ON d.icd_code = e.icd_code"),
-    ("procedures_icd", ("proc",),
-     "SELECT lower(d.long_title), e.charttime, e.hadm_id FROM procedures_icd AS e "
-     "JOIN d_icd_procedures AS d ON d.icd_code = e.icd_code"),
-    ("microbiologyevents", ("specimen", "mtest", "organism"),
-     "SELECT DISTINCT lower(spec_type_desc), lower(test_name), lower(org_name), charttime, "
-     "hadm_id FROM microbiologyevents"),
-    ("inputevents", ("intake",),
-     "SELECT DISTINCT lower(d.label), e.starttime, e.hadm_id FROM inputevents AS e "
-     "JOIN d_items AS d ON d.itemid = e.itemid"),
-    ("outputevents", ("output",),
-     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM outputevents AS e "
-     "JOIN d_items AS d ON d.itemid = e.itemid"),
-    ("chartevents", ("vital",),
-     "SELECT DISTINCT lower(d.label), e.charttime, e.hadm_id FROM chartevents AS e "
-     "JOIN d_items AS d ON d.itemid = e.itemid"),
-    ("transfers", ("careunit",),
-     "SELECT lower(careunit), intime, hadm_id FROM transfers"),
-    ("admissions", ("admloc", "admtype", "dischloc", "insurance", "language", "marital"),
-     "SELECT lower(admission_location), lower(admission_type), lower(discharge_location), "
-     "lower(insurance), lower(language), lower(marital_status), admittime, hadm_id "
-     "FROM admissions"),
-    ("tb_cxr", ("study",),
-     "SELECT study_id, studydatetime, hadm_id FROM tb_cxr"),
+# Tables of whose rows two may be alike, and count as one event.
+_ONCE = frozenset(
+    ("prescriptions", "labevents", "microbiologyevents", "inputevents", "outputevents",
+     "chartevents")
 )  # fmt: skip
-KINDS = frozenset(kind for _, kinds, _ in _EVENTS for kind in kinds)
-_TIMES = {"prescriptions": "starttime", "inputevents": "starttime", "transfers": "intime",
-          "admissions": "admittime", "tb_cxr": "studydatetime"}  # fmt: skip
+KINDS = frozenset(COLUMNS)
+
+
+def _events() -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """For each table the kinds of its columns, and the query for a patient's: the values of those
+    columns, then time and hospital stay."""
+    for table in dict.fromkeys(table for table, _ in COLUMNS.values()):
+        kinds = tuple(kind for kind, place in COLUMNS.items() if place[0] == table)
+        named, time = LOOKUPS.get(table), f"e.{BY_NAME[table].time}"
+        columns = [f"d.{named.label}"] if named else [f"e.{COLUMNS[kind][1]}" for kind in kinds]
+        joined = f" JOIN {named.table} AS d ON d.{named.key} = e.{named.key}" if named else ""
+        shown = [c if table == "tb_cxr" else f"lower({c})" for c in columns]
+        yield (
+            table,
+            kinds,
+            (
+                f"SELECT {'DISTINCT ' * (table in _ONCE)}{', '.join(shown)}, {time}, e.hadm_id "
+                f"FROM {table} AS e{joined} WHERE e.subject_id = ? ORDER BY {time}, 1 LIMIT {_EACH}"
+            ),
+        )
+
+
+_EVENTS = tuple(_events())
 
 
 @dataclass(frozen=True)
@@ -111,46 +103,39 @@ class People:
 
     def _having(self, table: str) -> frozenset[int]:
         if table not in self._holders:
-            rows = self._working.fetch(f"SELECT DISTINCT subject_id FROM {table}")
-            here = set(self._patients)
-            self._holders[table] = frozenset(int(str(r[0])) for r in rows) & here
+            everybody = self._ids(f"SELECT DISTINCT subject_id FROM {table}")
+            self._holders[table] = frozenset(everybody).intersection(self._patients)
         return self._holders[table]
 
     def _there(self, present: str) -> frozenset[int]:
         table, end = ("icustays", "outtime") if present == "icu" else ("admissions", "dischtime")
         if present not in self._holders:
-            rows = self._working.fetch(f"SELECT subject_id FROM {table} WHERE {end} IS NULL")
-            self._holders[present] = frozenset(int(str(row[0])) for row in rows)
+            there = self._ids(f"SELECT subject_id FROM {table} WHERE {end} IS NULL")
+            self._holders[present] = frozenset(there)
         return self._holders[present]
+
+    def _ids(self, sql: str, *values: object) -> tuple[int, ...]:
+        """The numbers in the first column of a query."""
+        return tuple(int(str(row[0])) for row in self._working.fetch(sql, *values))
 
     def _read(self, patient: int) -> Person:
         events: dict[str, list[Event]] = {}
         for table, kinds, sql in _EVENTS:
             if table not in self._tables:
                 continue
-            time = _TIMES.get(table, "charttime")
-            rows = self._working.fetch(
-                f"{sql} WHERE subject_id = ? ORDER BY {time}, 1 LIMIT {_EACH}", patient
-            )
-            for row in rows:
+            for row in self._working.fetch(sql, patient):
                 self._add(events, kinds, row)
-        fetch = self._working.fetch
-        done = fetch(
-            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NOT NULL "
-            "ORDER BY admittime, hadm_id", patient,
-        )  # fmt: skip
-        present = fetch(
-            "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS NULL", patient
-        )
-        icu = fetch(
+        visits = "SELECT hadm_id FROM admissions WHERE subject_id = ? AND dischtime IS"
+        present = self._ids(f"{visits} NULL", patient)
+        icu = self._working.fetch(
             "SELECT hadm_id, intime, coalesce(outtime, '') FROM icustays WHERE subject_id = ? "
             "ORDER BY intime, stay_id", patient,
         )  # fmt: skip
         return Person(
             patient,
             events,
-            tuple(int(str(row[0])) for row in done),
-            int(str(present[0][0])) if present else None,
+            self._ids(f"{visits} NOT NULL ORDER BY admittime, hadm_id", patient),
+            present[0] if present else None,
             tuple((int(str(h)), str(a), str(b)) for h, a, b in icu),
             studies=tuple(int(e.values["study"]) for e in events.get("study", ())),
         )

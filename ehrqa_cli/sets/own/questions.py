@@ -14,12 +14,12 @@ from typing import Any
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import PatientScope, Row
 from ehrqa_cli.logical_form import Combine, Form, Select, compile_sql, parse, scope_of
+from ehrqa_cli.sets.making.attempts import Attempts
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import SPLITS, Answers, Turns, fraction, split_at, splits_among
 from ehrqa_cli.sets.own.anchor import AnchoredGenerator, AnchoredImages
-from ehrqa_cli.sets.own.attempts import Attempts
-from ehrqa_cli.sets.own.journal import Plain
 from ehrqa_cli.sets.own.people import People
 from ehrqa_cli.sets.own.periods import Now
-from ehrqa_cli.sets.own.shares import SPLITS, Answers, Turns, fraction, split_at, splits_among
 from ehrqa_cli.sets.own.sheet import Labels, Unsheeted, answer_sheet
 from ehrqa_cli.sets.own.working import Working, is_empty
 from ehrqa_cli.sets.pairs.fill import Generator
@@ -173,10 +173,7 @@ class Questions(Attempts):
         return {
             "question": pair.question,
             "form": pair.form,
-            "neuralsql": None,
-            "sql": None,
-            "answer_sheet": None,
-            "answer": None,
+            **dict.fromkeys(("neuralsql", "sql", "answer_sheet", "answer")),
             "key": "",
             "template": pair.template,
             "family": pair.family,

@@ -157,15 +157,11 @@ def _listed(match: re.Match[str], rest: str) -> str:
     if not isinstance(expr, Leaf):
         raise Unsheeted(match[0])
     found = f"SELECT {match[2]}.study_id AS seen FROM {rest}".rstrip()
-    if column == "object" and present == 0:  # a place with none of the findings that it can have
+    # A place with none of the findings that it can have, or a finding at none of its places.
+    if present == 0 and (column == "object" or expr.place is None):
         return (
-            f"SELECT plus.object FROM {TABLE} AS plus WHERE plus.study_id IN ( {found} ){_of(expr)}"
-            " GROUP BY plus.study_id, plus.object HAVING MAX( plus.relation ) = 0 "
-        )
-    if column == "attribute" and present == 0 and expr.place is None:
-        return (
-            f"SELECT plus.attribute FROM {TABLE} AS plus WHERE plus.study_id IN ( {found} )"
-            f"{_of(expr)} GROUP BY plus.study_id, plus.attribute HAVING MAX( plus.relation ) = 0 "
+            f"SELECT plus.{column} FROM {TABLE} AS plus WHERE plus.study_id IN ( {found} )"
+            f"{_of(expr)} GROUP BY plus.study_id, plus.{column} HAVING MAX( plus.relation ) = 0 "
         )
     return (
         f"SELECT DISTINCT plus.{column} FROM {TABLE} AS plus WHERE plus.study_id IN ( {found} )"

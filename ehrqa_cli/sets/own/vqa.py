@@ -16,10 +16,10 @@ from functools import lru_cache
 
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
-from ehrqa_cli.sets.own.attempts import Attempts
+from ehrqa_cli.sets.making.attempts import Attempts
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import Turns
 from ehrqa_cli.sets.own.films import Film, Pool
-from ehrqa_cli.sets.own.journal import Plain
-from ehrqa_cli.sets.own.shares import Turns
 from ehrqa_cli.sets.own.vqa_templates import SINGULAR, TEMPLATES, VqaTemplate, vqa_templates
 from ehrqa_cli.sets.pairs.cxr_vocabulary import CATEGORY_WORDS, words_of
 from ehrqa_cli.sets.pairs.image_wording import tidy
@@ -117,7 +117,7 @@ class VqaQuestions(Attempts):
         return {
             "study_id": film.study,
             "image_id": film.image,
-            "patient_id": film.patient,
+            "patient_id": film.owner,
             "split": split,
             "question": question,
             "template_text": canonical_text(template.index, values),

@@ -71,12 +71,12 @@ class Working:
         """The rows of bound SQL; None where it fails, takes too long or gives over ``most``."""
         return self._run(self.copy, sql, most)
 
-    def confirm(self, sql: str, rows: tuple[Row, ...], most: int = MOST_ROWS) -> bool:
+    def confirm(self, sql: str, rows: tuple[Row, ...]) -> bool:
         """Does the file as it is give these rows too, in whatever order? Only asked where the
         order of equal rows could matter: of queries of the file's own tables with a LIMIT."""
         if not self._copied or " LIMIT " not in sql or self._made in sql:
             return True
-        again = self._run(self._original, sql, most)
+        again = self._run(self._original, sql, MOST_ROWS)
         return again is not None and _sorted(again) == _sorted(rows)
 
     def fetch(self, sql: str, *values: object) -> list[Row]:

@@ -10,19 +10,19 @@ give thousands of templates.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from ehrqa_cli.logical_form.grammar import FILTER_NAMES, KINDS
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.asides import with_note
-from ehrqa_cli.sets.pairs.events import BARE, EVENT_WEIGHTS, EVENTS
+from ehrqa_cli.sets.pairs.events import EVENTS
 from ehrqa_cli.sets.pairs.fill import Generator
 from ehrqa_cli.sets.pairs.pair import Pair
 from ehrqa_cli.sets.pairs.surface import Words, render
-from ehrqa_cli.sets.pairs.templates import FOLDER, Template, split_form
+from ehrqa_cli.sets.pairs.templates import Template, split_form
 from ehrqa_cli.sets.pairs.wording import Node, parse_wording
 
 FAMILY = "aggregate"
@@ -64,10 +64,6 @@ class Part:
     abstain: bool = False
     weight: float = 1.0
 
-    def numbered(self, text: str, number: str) -> str:
-        """A text of this part, its slots numbered."""
-        return text.replace("@", number)
-
 
 @dataclass(frozen=True)
 class Hole:
@@ -108,8 +104,7 @@ def load_parts() -> Parts:
     tables: dict[str, list[Part]] = {"event": list(_events())}
     entries: list[dict[str, Any]] = []
     for name in FILES:
-        with (FOLDER / FAMILY / f"{name}.toml").open("rb") as file:
-            data = tomllib.load(file)
+        data = table(f"pairs/templates/{FAMILY}/{name}")
         for entry in data.get("part", ()):
             tables.setdefault(entry["table"], []).append(_part(entry))
         entries.extend(data.get("shape", ()))
@@ -136,13 +131,10 @@ def _part(entry: dict[str, Any]) -> Part:
 def _events() -> Sequence[Part]:
     """The events of free compositions, as parts."""
     parts = []
-    for name, event in EVENTS.items():
-        texts = {
-            "past": event.past, "never": event.never, "base": event.base, "noun": event.noun,
-            "bare": BARE[name],
-        }  # fmt: skip
+    for event in EVENTS.values():
+        texts = {name: getattr(event, name) for name in ("past", "never", "base", "noun", "bare")}
         kind = event.form.split()[0]
-        parts.append(Part(event.form, texts, kind, weight=EVENT_WEIGHTS[name]))
+        parts.append(Part(event.form, texts, kind, weight=event.weight))
     return parts
 
 
@@ -226,7 +218,7 @@ class AggregateMaker:
             forms[hole.name] = part, number
             for name, text in part.texts.items():
                 key = hole.name if name == "words" else f"{hole.name}_{name}"
-                words[key] = part.numbered(text, number)
+                words[key] = text.replace("@", number)
         form = "abstain" if abstain else ordered(_filled(shape.form, forms))
         text = "aggregate: " + _SLOT.sub("_", form if not abstain else f"{shape.form} (abstain)")
         return Template(
@@ -263,7 +255,7 @@ def _shown(words: Words) -> Words:
 def _filled(form: str, parts: dict[str, tuple[Part, str]]) -> str:
     def fill(match: re.Match[str]) -> str:
         part, number = parts[match[1]]
-        return part.numbered(part.texts[match[2]] if match[2] else part.form, number)
+        return (part.texts[match[2]] if match[2] else part.form).replace("@", number)
 
     return " ".join(_HOLE.sub(fill, form).split())
 

@@ -6,72 +6,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.surface import Words
 
-_YES_NO = (
-    "‹1/0›", "‹yes/no›", ", yes or no", "‹y/n›", "‹1 if so, else 0›", "‹yes or no›",
-    ", true or false", "- yes or no", "‹0/1›", ", just yes or no", "‹yes = 1›",
-)  # fmt: skip
-_NUMBER = (
-    "‹number only›", ", just the number", "‹a single number›", "‹count›", ", only the number",
-    "‹n›", ", one number please", "‹just the count›",
-)  # fmt: skip
-_IDS = (
-    "‹ids›", ", ids only", "‹subject ids›", ", list the ids", "‹patient ids only›",
-    ", just the ids", "‹one id per line›", "‹each id once›",
-)  # fmt: skip
-_NAMES = (
-    "‹names only›", "‹each once›", ", each only once", "‹distinct›", ", no duplicates", "‹list›",
-    ", just the names", "‹all of them›",
-)  # fmt: skip
-_TIES = (
-    ", name all of them if there is a tie", "‹ties included›", ", all if tied", "‹names only›",
-    "‹with ties›", ", if several tie list them all",
-)  # fmt: skip
-_TIMES = (
-    "‹date and time›", "‹timestamp›", ", full timestamp please", "‹exact time›",
-    ", with date and time", "‹when exactly›", "‹time only›",
-)  # fmt: skip
-_DAYS = ("‹days›", ", in days", "‹in days›", "‹number of days›")
-_COST = ("‹dollars›", ", in dollars", "‹usd›", "‹$›", ", in USD")
-_FLUID = ("‹ml›", ", in ml", "‹in ml›", "‹mL›", "‹volume›")
-_VALUE = (
-    "‹value only›", "‹number›", ", the value is enough", "‹as charted›", ", just the value",
-    "‹the number›", ", no unit needed", "‹without unit›", "‹as recorded›",
-)  # fmt: skip
-_TITLE = ("‹the ICD title›", ", the title not the code", "‹long title›", "‹titles›", ", icd titles")
-_DRUG = ("‹drug name only›", ", names as ordered", "‹name as in the order›", "‹name, not the dose›")
-_STATISTIC = ("‹one number›", ", no rounding", "‹unrounded›", "‹number only›", ", just the value")
-_DIFFERENCE = ("‹difference›", "‹sign matters›", ", signed", "‹plus or minus›")
-_ANY = ("‹if any›", "‹as recorded›", ", per the record", "‹per the chart›",
-        ", according to the data", "‹from the database›", ", as documented")  # fmt: skip
-_EVER = (", ever", "‹ever›", ", at any time", "‹at any point›", ", at all")
-_BY_HEAD = {
-    "exists": _YES_NO, "none": _YES_NO, "count": _NUMBER, "count_patients": _NUMBER,
-    "count_visits": _NUMBER, "count_names": _NUMBER, "patients": _IDS, "name": _NAMES, "top": _TIES,
-    "time": _TIMES, "length": _DAYS, "value": _VALUE, "sum": _STATISTIC, "avg": _STATISTIC,
-    "max": _STATISTIC, "min": _STATISTIC, "cost": _COST, "avg_total": _COST, "max_total": _COST,
-    "min_total": _COST, "age": ("‹years›", ", in years"), "days_since": _DAYS,
-    "gender": ("‹m/f›", ", m or f", "‹sex›"), "expand": ("‹full name›", ", spelled out"),
-    "careunit": ("‹unit name›", ", just the unit"), "survival": ("‹fraction›", "‹rate›"),
-}  # fmt: skip
-_BY_KIND = {
-    "dx": _TITLE, "proc": _TITLE, "rx": _DRUG, "intake": _FLUID, "output": _FLUID, "bill": _COST,
-}  # fmt: skip
-_LEADS = {
-    "exists": ("yes or no: ", "y/n: ", "1/0: ", "yes/no - "),
-    "count": ("one number: ", "count: ", "number only: "),
-    "count_patients": ("one number: ", "headcount: ", "number only: "),
-    "patients": ("ids only: ", "patient ids: ", "list of ids: "),
-    "time": ("timestamp: ", "date and time: "),
-    "name": ("names: ", "list: "),
-    "value": ("value only: ", "quick value: "),
-}
-_TIMED = (" in ", " since", "_year", "_month", "today", "yesterday", " visit ", " icu ", "_date",
-          "until", " after ", " before ", " first ", " last ")  # fmt: skip
-_QUESTION = ("what", "which", "who", "when", "how", "did", "does", "was", "were", "has", "have",
-             "is", "are", "can", "could")  # fmt: skip
+_TABLE = table("pairs/words/asides")
+_LEADS: Mapping[str, list[str]] = _TABLE["leads"]
+_NOTES: Mapping[str, list[str]] = {name: one["notes"] for name, one in _TABLE["aside"].items()}
+
+
+def _by(field: str) -> dict[str, list[str]]:
+    return {what: one["notes"] for one in _TABLE["aside"].values() for what in one.get(field, ())}
+
+
+_BY_HEAD, _BY_KIND = _by("heads"), _by("kinds")
 
 
 def with_note(words: Words, form: str, rng: random.Random) -> Words:
@@ -82,25 +31,26 @@ def with_note(words: Words, form: str, rng: random.Random) -> Words:
         return [(rng.choice(_LEADS[head]), False), *words]
     note = rng.choice(_fitting(head, parts, form, rng))
     asked = words[0][0].lower().split()[:1] if words else []
-    if asked and asked[0] in _QUESTION and rng.random() < 0.35:
+    if asked and asked[0] in _TABLE["question"] and rng.random() < 0.35:
         return [*words, ("? ", False), (note.lstrip(", "), False)]
     space = "" if note.startswith(",") else " "
     return [*words, (space + note, False)]
 
 
-def _fitting(head: str, parts: list[str], form: str, rng: random.Random) -> tuple[str, ...]:
+def _fitting(head: str, parts: list[str], form: str, rng: random.Random) -> list[str]:
     if form.startswith("("):
         if " minus " in form:
-            return _DIFFERENCE
-        return _YES_NO if {"less", "greater", "equal", "and", "or"} & set(parts) else _ANY
+            return _NOTES["difference"]
+        compares = {"less", "greater", "equal", "and", "or"} & set(parts)
+        return _NOTES["yes_no" if compares else "any"]
     roll = rng.random()
     if roll < 0.12:
-        return _ANY
-    open_in_time = not any(word in form for word in _TIMED)
+        return _NOTES["any"]
+    open_in_time = not any(word in form for word in _TABLE["timed"])
     if head in ("exists", "patients", "count_patients") and roll < 0.3 and open_in_time:
-        return _EVER
+        return _NOTES["ever"]
     kinds = [k for k in _BY_KIND if k in parts]
     dose = kinds[:1] == ["rx"] and head in ("sum", "value")
     if head in ("name", "sum", "value") and len(kinds) == 1 and roll < 0.6 and not dose:
         return _BY_KIND[kinds[0]]
-    return _BY_HEAD.get(head, _ANY)
+    return _BY_HEAD.get(head, _NOTES["any"])

@@ -9,16 +9,20 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ehrqa_cli.sets.pairs.events import EVENT_WEIGHTS, EVENTS, NAMED, WHO, WHO_WEIGHTS
+from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.pairs.events import EVENTS, NAMED, WHO, WHO_WEIGHTS
 
 Made = tuple[str, str, str]
 """A wording, a form with the same slots, and the context of its time filters."""
 
-_COUNT = ("<howmany> {who} {past}", "<numof> {who} (who|that) {past}", "how many {who} {past}")
-_LIST = (
-    "(which|what) {who} {past}", "<asks> (the |)(ids of |patient ids of |)(the |all |){who} who"
-    " {past}", "<asks> (the |all |){who} (who|that) {past}",
-)  # fmt: skip
+_SAID = table("pairs/words/compose")
+
+
+def _filled(wording: str, **parts: str) -> str:
+    """A wording with its parts in it."""
+    for name, text in parts.items():
+        wording = wording.replace(f"%{name}%", text)
+    return wording
 
 
 class Composer:
@@ -48,33 +52,30 @@ class Composer:
     def _event(self, number: str = "", *, without: tuple[str, ...] = ()) -> dict[str, str]:
         """A random event's texts and form, with its slots numbered."""
         names = [name for name in EVENTS if name not in without]
-        name = self._rng.choices(names, [EVENT_WEIGHTS[n] for n in names])[0]
+        name = self._rng.choices(names, [EVENTS[n].weight for n in names])[0]
         phrase = EVENTS[name]
         texts = ("form", "past", "never", "base", "noun")
-        found = {text: phrase.numbered(getattr(phrase, text), number) for text in texts}
+        found = {text: getattr(phrase, text).replace("@", number) for text in texts}
         return {**found, "name": name}
 
     def _who(self) -> tuple[str, str]:
         return self._rng.choices(WHO, WHO_WEIGHTS)[0]
 
-    def _relation(self, other: dict[str, str]) -> tuple[str, str, str]:
-        """Words to put after the event, the filter, and the window ("tw" or none)."""
-        rng = self._rng
-        roll = rng.random()
-        if roll < 0.38:
-            after = rng.choice(("after", "after", "following", "subsequent to"))
-            return f"[tw] {after} {other['noun']}", f"after ( {other['form']} ) [tw]", "tw"
+    def _say(self, name: str, **parts: str) -> str:
+        return _filled(self._rng.choice(_SAID[name]), **parts)
+
+    def _relation(self, other: dict[str, str]) -> tuple[str, str]:
+        """Words to put after the event, and the filter."""
+        roll = self._rng.random()
         if roll < 0.58:
-            before = rng.choice(("before", "before", "prior to", "ahead of"))
-            return f"[tw] {before} {other['noun']}", f"before ( {other['form']} ) [tw]", "tw"
+            name = "after" if roll < 0.38 else "before"
+            return f"[tw] {self._say(name)} {other['noun']}", f"{name} ( {other['form']} ) [tw]"
         if roll < 0.8:
-            also = rng.choice(("and also", "and also", "and"))
-            if rng.random() < 0.5:
-                words = f"{also} {other['past']} [tw:time]"
-                return words, f"with ( {other['form']} ) [tw:time]", "tw"
-            return f"{also} {other['past']}", f"with ( {other['form']} )", ""
-        but = rng.choice(("but", "but", "and", "yet"))
-        return f"{but} {other['never']}", f"without ( {other['form']} )", ""
+            also, related = self._say("also"), f"with ( {other['form']} )"
+            if self._rng.random() < 0.5:
+                return f"{also} {other['past']} [tw:time]", f"{related} [tw:time]"
+            return f"{also} {other['past']}", related
+        return f"{self._say('but')} {other['never']}", f"without ( {other['form']} )"
 
     def _group(self) -> Made:
         """How many, or which, patients of some kind had this and that."""
@@ -83,11 +84,10 @@ class Composer:
         who, filters = self._who()
         relation, related = "", ""
         if rng.random() < 0.6:
-            relation, related, _ = self._relation(self._event("2", without=(event["name"],)))
+            relation, related = self._relation(self._event("2", without=(event["name"],)))
         often = (" [n_times]", " [n_times]") if not relation and rng.random() < 0.3 else ("", "")
         counting = rng.random() < 0.62
-        pattern = rng.choice(_COUNT if counting else _LIST)
-        words = pattern.replace("{who}", who).replace("{past}", event["past"]) + often[0]
+        words = self._say("count" if counting else "list", who=who, past=event["past"]) + often[0]
         words = self._timed(f"{words} {relation}", questions=True)
         head = "count_patients" if counting else "patients"
         form = f"{head} {event['form']} {filters} {related} [tg]{often[1]}"
@@ -105,50 +105,34 @@ class Composer:
         things, verbed = NAMED[kind]
         who, filters = self._who()
         other = self._event("2", without=(kind, "icustay"))
-        relation, related, _ = self._relation(other)
-        if related.startswith(("with", "without")):
-            who = f"{who} who {relation.removeprefix('and also ').removeprefix('and ')}"
-            who = who.replace("who but ", "who ").replace("who yet ", "who ")
-            relation = ""
+        relation, related = self._relation(other)
+        if related.startswith("with"):
+            who, relation = f"{who} {_who_also(relation)}", ""
         one = rng.random() < 0.15
         rank = "1" if one else "[n_rank]"
         number = "" if one else "(top |)[n_rank]"
-        wordings = (
-            f"<asks> the {number} <freq> {things} (of|for|among|in) {who} {relation}",
-            f"<asks> the {number} <freqly> {verbed} {things} (for|among|of) {who} {relation}",
-            f"(what|which) {number.replace('(top |)', '')} {things} (are|were) <freqly> {verbed}"
-            f" (for|in|among) {who} {relation}",
-        )
-        words = self._timed(rng.choice(wordings), questions=True)
+        plain = number.replace("(top |)", "")
+        parts = {"who": who, "relation": relation, "things": things, "verbed": verbed}
+        words = self._timed(self._say("top", number=number, plain=plain, **parts), questions=True)
         return words, f"top {rank} {kind} {filters} {related} [tg]", "group"
 
     def _measure_of_group(self) -> Made:
         rng = self._rng
         who, filters = self._who()
-        measured, form = rng.choice(
-            (("{lab} (value|level|)", "lab {lab}"), ("{vital}", "vital {vital}"),
-             ("(dose of {drug}|{drug} dose)", "rx {drug}"),
-             ("(body weight|weight)", 'vital "daily weight"'))
-        )  # fmt: skip
+        measured, form = rng.choice(_SAID["measured_of_group"])
         related = relation = ""
         if rng.random() < 0.45:
             other = self._event("2", without=("lab_value", "vital_value", "lab", "icustay"))
-            relation, related, _ = self._relation(other)
+            relation, related = self._relation(other)
             if related.startswith("with"):
-                relation = f"who {relation.removeprefix('and also ').removeprefix('and ')}"
-                relation = relation.replace("who but ", "who ").replace("who yet ", "who ")
+                relation = _who_also(relation)
         words = f"<ask> the [agg] {measured} (of|for|among|in) {who} {relation}"
         return self._timed(words, questions=True), f"[agg] {form} {filters} {related} [tg]", "group"
 
     def _cost_of_group(self) -> Made:
         who, filters = self._who()
         other = self._event("2", without=("icustay", "lab_value", "vital_value"))
-        words = self._rng.choice(
-            (f"<ask> the [agg] total hospital cost (of|for) {who} (for visits |for hospital visits "
-             f"|)(that involve|involving|including) {other['noun']}",
-             f"how much (is|was) the [agg] total hospital (cost|bill) of {who} (involving|with) "
-             f"{other['noun']}")
-        )  # fmt: skip
+        words = self._say("cost", who=who, noun=other["noun"])
         form = f"[agg]_total bill {filters} involving ( {other['form']} ) [tg]"
         return self._timed(words), form, "group"
 
@@ -161,16 +145,8 @@ class Composer:
 
     def _value_of_patient(self) -> Made:
         relation, related = self._single_relation()
-        measured, form = self._rng.choice(
-            (("{lab} (value|level|result|)", "lab {lab}"), ("{lab}", "lab {lab}"),
-             ("{vital}", "vital {vital}"), ("(dose of {drug}|{drug} dose)", "rx {drug}"),
-             ("(weight|body weight)", 'vital "daily weight"'))
-        )  # fmt: skip
-        head, words = self._rng.choice(
-            (("value [ex]", "<ask> <pts> [ex]"), ("value [ex]", "<ask> the [ex]"),
-             ("[agg]", "<ask> the [agg]"), ("[agg]", "<ask> <pts> [agg]"),
-             ("time [ex]", "<time_of> <pts> [ex]"))
-        )  # fmt: skip
+        measured, form = self._rng.choice(_SAID["measured_of_one"])
+        head, words = self._rng.choice(_SAID["value_of_one"])
         of = "" if "<pts>" in words else "(of|for|in) <pt>"
         wording = f"{words} {measured} {of} {relation} [tg]"
         return wording, f"{head} {form} patient {{p}} {related} [tg]", "visit"
@@ -201,21 +177,15 @@ class Composer:
         elif kind == "lab" and self._rng.random() < 0.4:
             state = self._rng.choice(("high", "low", "abnormal"))
             extra = (f"that (were|was) {state}", state)
-        words = self._rng.choice(
-            (f"(which|what) {things} (were|are) {verbed} (for|in) <pt> {extra[0]} {relation}",
-             f"<asks> (all |)(the |){things} {verbed} (for|in) <pt> {extra[0]} {relation}",
-             f"<asks> <pts> {things} {extra[0]} {relation}")
-        )  # fmt: skip
+        parts = {"things": things, "verbed": verbed, "extra": extra[0], "relation": relation}
+        words = self._say("names", **parts)
         form = f"name {kind} {extra[1]} patient {{p}} {related} [tg]"
         return self._timed(words, questions=True), form, "visit"
 
     def _count_of_patient(self) -> Made:
         event = self._event(without=("icustay", "from", "type", "to"))
         relation, related = self._single_relation()
-        words = self._rng.choice(
-            (f"how (many times|often) did <pt> {event['base']} {relation}",
-             f"<numof> times (that |)<pt> did {event['base']} {relation}")
-        )  # fmt: skip
+        words = self._say("times", base=event["base"], relation=relation)
         form = f"count {event['form']} patient {{p}} {related} [tg]"
         return self._timed(words, questions=True), form, "visit"
 
@@ -227,16 +197,8 @@ class Composer:
         who, filters = self._who()
         left = f"( count_patients {first['form']} {filters} [tg] )"
         right = f"( count_patients {second['form']} {filters} [tg] )"
-        op, words = self._rng.choice(
-            (("greater", "(were there more|are there more) {who} who {a} than who {b}"),
-             ("less", "(were there fewer|are there fewer) {who} who {a} than who {b}"),
-             ("minus", "how many more {who} {a} than {b}"),
-             ("minus", "<ask> the difference (between|in) the number of {who} who {a} and (the"
-              " number|those) who {b}"),
-             ("equal", "were there as many {who} who {a} as who {b}"))
-        )  # fmt: skip
-        words = words.replace("{who}", who).replace("{a}", first["past"])
-        words = words.replace("{b}", second["past"])
+        op, words = self._rng.choice(_SAID["compared"])
+        words = _filled(words, who=who, a=first["past"], b=second["past"])
         return self._timed(words), f"{left} {op} {right}", "group"
 
     def _both(self) -> Made:
@@ -252,3 +214,9 @@ class Composer:
         left = f"( exists {first['form']} patient {{p}} [tg] )"
         right = f"( exists {second['form']} patient {{p}} [tg] )"
         return self._timed(words, questions=True), f"{left} {op} {right}", "visit"
+
+
+def _who_also(relation: str) -> str:
+    """A relation to another event, said of a group behind its name."""
+    bare = relation.removeprefix("and also ").removeprefix("and ")
+    return f"who {bare}".replace("who but ", "who ").replace("who yet ", "who ")

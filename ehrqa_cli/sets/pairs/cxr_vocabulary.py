@@ -30,21 +30,18 @@ COMPARISONS: dict[str, str] = {
 _NAMES = {"object": OBJECTS, "attribute": ATTRIBUTES, "category": CATEGORIES}
 
 
-def draw(kind: str, rng: random.Random, synonyms: float = 0.3) -> tuple[str, str]:
-    """A name of this kind (object, attribute or category) and words for it.
-
-    In a share of ``synonyms`` of the draws the words are not the name. Raises KeyError for
-    another kind.
-    """
+def draw(kind: str, rng: random.Random) -> tuple[str, str]:
+    """A name of this kind (object, attribute or category) and words for it. Raises KeyError for
+    another kind."""
     name = rng.choice(tuple(_NAMES[kind]))
-    return name, words_of(kind, name, rng, synonyms)
+    return name, words_of(kind, name, rng)
 
 
-def words_of(kind: str, name: str, rng: random.Random, synonyms: float = 0.3) -> str:
-    """Words for a name of this kind, as ``draw`` chooses them."""
+def words_of(kind: str, name: str, rng: random.Random) -> str:
+    """Words for a name of this kind: three times in ten not the name itself."""
     if kind == "category":
         return rng.choice((*CATEGORY_WORDS[name], *CATEGORIES[name]))
     others = _NAMES[kind][name]
-    if others and rng.random() < synonyms:
+    if others and rng.random() < 0.3:
         return rng.choice(others)
     return name

@@ -7,10 +7,10 @@ give the same pairs. Templates are drawn evenly, so that none dominates.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ehrqa_cli.sets.making.files import write_lines
 from ehrqa_cli.sets.pairs.aggregate import FAMILY, AggregateMaker
 from ehrqa_cli.sets.pairs.compose import Composer
 from ehrqa_cli.sets.pairs.fill import Generator
@@ -116,16 +116,6 @@ def _usable(template: Template, generator: Generator) -> bool:
     return bool(template.wordings)
 
 
-def write_pairs(pairs: Iterable[Pair], path: Path) -> int:
-    """Write pairs as JSON lines; the number written."""
-    count = 0
-    with path.open("w", encoding="utf-8") as file:
-        for pair in pairs:
-            file.write(json.dumps(pair.as_dict(), ensure_ascii=False) + "\n")
-            count += 1
-    return count
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """``python -m ehrqa_cli.sets.pairs.generate --db FILE --n N --seed S --out FILE.jsonl``."""
     parser = argparse.ArgumentParser(prog="ehrqa_cli.sets.pairs.generate", description=__doc__)
@@ -137,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     vocabulary = read_vocabulary(options.db)
     pairs = generate(options.n, options.seed, vocabulary, families=options.families)
-    print(f"{write_pairs(pairs, options.out)} pairs in {options.out}")
+    count = write_lines(options.out, (pair.as_dict() for pair in pairs))
+    print(f"{count} pairs in {options.out}")
     return 0
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ehrqa_cli.sets.pairs.image_wording import (
@@ -72,20 +71,21 @@ def _single(bank: dict[str, Any], writer: Writer) -> Iterator[ImageTemplate]:
     given = ("Given the study {study_id}, ", "study {study_id}", "id")
     for lead, target, names in (exact, given):
         for core in bank["single"]:
-            makers = _single_makers(bank, core, study[names])
             text = expand(lead, {}) + " " + expand(core["text"], {})
-            made = writer.template("image", expand(core["form"], {"S": target}), text, makers)
-            if names == "id":
-                yield made
-                continue
-            variants = [
-                writer.variant(
-                    expand(core["form"], {"S": target.replace("<E>", order)}),
-                    _single_makers(bank, core, named),
-                )
-                for order, named in with_orders(bank, study[names])
-            ]
-            yield replace(made, variants=tuple(variants))
+            orders = with_orders(bank, study[names]) if names == "exact" else ()
+            yield writer.template(
+                "image",
+                expand(core["form"], {"S": target}),
+                text,
+                _single_makers(bank, core, study[names]),
+                (
+                    (
+                        expand(core["form"], {"S": target.replace("<E>", order)}),
+                        _single_makers(bank, core, named),
+                    )
+                    for order, named in orders
+                ),
+            )
 
 
 def _single_makers(
@@ -123,17 +123,12 @@ def _compare(bank: dict[str, Any], writer: Writer) -> Iterator[ImageTemplate]:
             form = f"{head} finding {finding} <CMP> of ( {target} ) than {than}"
             full = expand(f"{lead} {text} compared to the {other}?", {})
             spoken = _compare_words(kind, place, words)
-            made = writer.template(
-                "image", expand(form, {}), full, _compare_makers(bank, head, "any", spoken)
-            )
-            variants = [
-                writer.variant(
-                    expand(form, {"CMP": comparison}),
-                    _compare_makers(bank, head, comparison, spoken),
-                )
-                for comparison in _COMPARISONS
-            ]
-            yield replace(made, variants=tuple(variants))
+            makers = {
+                which: _compare_makers(bank, head, which, spoken)
+                for which in ("any", *_COMPARISONS)
+            }
+            variants = [(expand(form, {"CMP": which}), makers[which]) for which in _COMPARISONS]
+            yield writer.template("image", expand(form, {}), full, makers["any"], variants)
 
 
 def _comparisons() -> Iterator[tuple[str, str, str, bool]]:
@@ -184,19 +179,15 @@ def _many(bank: dict[str, Any], writer: Writer) -> Iterator[ImageTemplate]:
     for core in bank["many"]:
         for kind, (said, formed) in _FINDINGS.items():
             words = _finding_words(bank, kind)
-            makers = [(pattern, words) for pattern in core["wordings"]]
+            makers = _made(core["wordings"], words)
             form = core["form"]
             text = tidy(expand(core["text"], {"F": said}))
-            made = writer.template("image", expand(form, {"F": formed}), text, makers)
-            variants = [
-                writer.variant(
-                    expand(form, {"F": formed, "E": order}),
-                    [(pattern, words) for pattern in core[order]],
-                )
+            variants = (
+                (expand(form, {"F": formed, "E": order}), _made(core[order], words))
                 for order in ("first", "last")
                 if order in core
-            ]
-            yield replace(made, variants=tuple(variants))
+            )
+            yield writer.template("image", expand(form, {"F": formed}), text, makers, variants)
 
 
 # ------------------------------------------------------------------------------ images and tables
@@ -236,14 +227,10 @@ def _together(bank: dict[str, Any], writer: Writer, name: str, kind: str) -> Ima
     )
     form = f"exists {_event_form(bank, name)} patient <P> with ( study showing ( {formed} ) ) "
     relation = bank["relation"]["together"]
-    made = writer.template(
-        "image+table",
-        expand(form + "sameperiod <G>", {}),
-        expand(text, {}),
-        [(pattern, words) for pattern in relation["wordings"]],
-    )
-    same = [(pattern, words) for pattern in relation["samevisit"]]
-    return replace(made, variants=(writer.variant(expand(form + "samevisit <G>", {}), same),))
+    same = expand(form + "samevisit <G>", {}), _made(relation["samevisit"], words)
+    makers = _made(relation["wordings"], words)
+    full = expand(form + "sameperiod <G>", {})
+    return writer.template("image+table", full, expand(text, {}), makers, [same])
 
 
 def _after(
@@ -262,10 +249,7 @@ def _after(
         said = f"having had a chest X-ray study indicating {said}"
         text = f"{first['perfect'][0]} <W> after {said} <G> ?"
         form = f"exists {event} patient <P> after ( {study} ) <W> <G>"
-    makers = [
-        (pattern, _event_words(bank, name, kind))
-        for pattern in bank["relation"][relation]["wordings"]
-    ]
+    makers = _made(bank["relation"][relation]["wordings"], _event_words(bank, name, kind))
     full = expand(f"Has_verb patient <P> {text}", {})
     return writer.template("image+table", expand(form, {}), full, makers)
 
@@ -278,20 +262,23 @@ def _groups(bank: dict[str, Any], writer: Writer) -> Iterator[ImageTemplate]:
                 text = tidy(expand(group["text"], {"F": said, "WHO": who}))
                 form = expand(group["form"], {"F": formed, "SEX": sex})
                 makers = _group_makers(bank, group, kind, "slot" if sex else "any")
-                made = writer.template("image+table", form, text, makers)
-                variants = [
-                    writer.variant(
+                variants = (
+                    (
                         expand(group["form"], {"F": formed, "SEX": fixed}),
                         _group_makers(bank, group, kind, fixed),
                     )
                     for fixed in ("female", "male")
                     if sex
-                ]
-                yield replace(made, variants=tuple(variants))
+                )
+                yield writer.template("image+table", form, text, makers, variants)
 
 
 def _group_makers(
     bank: dict[str, Any], group: dict[str, Any], kind: str, who: str
 ) -> list[tuple[str, Words]]:
     words = {**_finding_words(bank, kind), "WHO": bank["gender"][who]}
-    return [(pattern, words) for pattern in group["wordings"]]
+    return _made(group["wordings"], words)
+
+
+def _made(patterns: Sequence[str], words: Words) -> list[tuple[str, Words]]:
+    return [(pattern, words) for pattern in patterns]

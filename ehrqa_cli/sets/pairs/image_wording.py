@@ -6,18 +6,20 @@ templates.tsv are left.
 
 from __future__ import annotations
 
-import functools
 import random
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
+
+from ehrqa_cli.sets.data import table
 
 Words = Mapping[str, str | Sequence[str]]
 Makers = Sequence[tuple[str, Words]]
 """Patterns, each with the words of its shorthand."""
+
+Variants = Iterable[tuple[str, Makers]]
+"""Forms with a part fixed, each with its makers."""
 
 _TOKEN = re.compile(r"<([A-Z]+[0-9]?)>")
 _SLOTS: Words = {
@@ -50,11 +52,9 @@ class ImageTemplate:
     variants: tuple[Variant, ...] = ()
 
 
-@functools.cache
 def phrase_banks() -> dict[str, Any]:
     """The phrase banks, by section."""
-    text = resources.files(__package__).joinpath("image_phrases.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return table("pairs/image_phrases")
 
 
 def _fill(text: str, words: Words, rng: random.Random) -> str:
@@ -83,14 +83,15 @@ class Writer:
         self._rng = rng
         self._count = count
 
-    def template(self, modality: str, form: str, text: str, makers: Makers) -> ImageTemplate:
-        """A template; ``makers`` give its wordings beside its own text."""
-        own = _readable(text)
-        return ImageTemplate(modality, text, form, self._draw(makers, self._count, own))
-
-    def variant(self, form: str, makers: Makers) -> Variant:
-        """Wordings of a form with a part fixed, a third as many."""
-        return Variant(form, self._draw(makers, max(1, self._count // 3)))
+    def template(
+        self, modality: str, form: str, text: str, makers: Makers, variants: Variants = ()
+    ) -> ImageTemplate:
+        """A template; ``makers`` give its wordings beside its own text, and ``variants`` those of
+        its form with a part fixed, a third as many."""
+        own = self._draw(makers, self._count, _readable(text))
+        fewer = max(1, self._count // 3)
+        fixed = tuple(Variant(form, self._draw(makers, fewer)) for form, makers in variants)
+        return ImageTemplate(modality, text, form, own, fixed)
 
     def _draw(self, makers: Makers, count: int, first: str = "") -> tuple[str, ...]:
         rng = self._rng

@@ -14,9 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.making.files import writing
 from ehrqa_cli.sets.pairs.paraphrase_checks import (
     Embed,
     is_yes_no,
@@ -35,26 +37,14 @@ def silent(_done: int, _of: int) -> None:
 
 MOST_TOKENS = 56
 EACH = 4
-# Part of what names a file of paraphrases: another prompt writes others.
-SYSTEM = (
-    "You reword questions that hospital staff ask a database. The reworded question must have "
-    "exactly the same answer. Keep every name, number and time as it is written. Change the other "
-    "words and their order. Write one short question or request and nothing else."
-)
-OPENINGS: Mapping[str, tuple[str, ...]] = {
-    "yes or no": ("Is it true that", "Did", "Check whether", "Is there", "I need to know if", "Do"),
-    "a count": ("How many", "Count", "What is the number of", "Tell me how many", "Give me the"),
-    "a time": ("Tell me when", "At what time", "Find the date", "When exactly", "I need the time"),
-    "a list": ("Show", "Which", "Give me", "I need", "Please list"),
-    "something": ("Tell me", "Which", "Find", "Could you look up", "I need"),
-}
+# Both are part of what names a file of paraphrases: another prompt writes others.
+SYSTEM: str = table("pairs/words/paraphrase")["system"]
+OPENINGS: Mapping[str, list[str]] = table("pairs/words/paraphrase")["openings"]
 
 
-class Chat(Protocol):
-    """What is needed of a model (ehrqa_cli.chat.Transcript and its writer)."""
-
-    def complete(self, system: str, user: str, opening: str) -> str:
-        """What the model goes on to say after ``opening``, to the end of the line."""
+Say = Callable[[str, str, str], str]
+"""What a model goes on to say, to the end of the line: told the system's words and the user's, and
+how its answer begins."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +103,7 @@ class Paraphrases:
 def write(
     asked: Sequence[ParaphraseTask],
     every: Sequence[ParaphraseTask],
-    chat: Chat,
+    say: Say,
     embed: Embed,
     path: Path,
     each: int = EACH,
@@ -124,7 +114,7 @@ def write(
     has already are not written again. Raises BuildError when it cannot be written."""
     found = read(path) if path.is_file() else Paraphrases()
     slots = dict(zip((a.text for a in every), slots_of([a.text for a in every]), strict=True))
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.truncate(_whole(path))
@@ -134,25 +124,21 @@ def write(
                     continue
                 own = slots_of([one.text])[0]
                 peers = peers_of(one.text, [t for t, s in slots.items() if s == own], embed)
-                made = _one(one, chat, lambda said, p=peers: means_another(said, p, embed), each)  # type: ignore[misc]
+                made = _one(one, say, lambda said, p=peers: means_another(said, p, embed), each)  # type: ignore[misc]
                 found.done[(one.family, one.text)] = made
                 file.write(json.dumps(made.plain(), ensure_ascii=False) + "\n")
                 file.flush()
-    except OSError as error:
-        raise unwritten(path, error) from None
     note(len(asked), len(asked))
     return found
 
 
-def _one(
-    asked: ParaphraseTask, chat: Chat, meaning: Callable[[str], str | None], each: int
-) -> Done:
+def _one(asked: ParaphraseTask, say: Say, meaning: Callable[[str], str | None], each: int) -> Done:
     spelled = spell(asked.text)
     kept: list[str] = []
     said_before: list[str] = []
     no: list[tuple[str, str]] = []
     for opening in openings(spelled.text)[:each]:
-        said = _sentence(opening, chat.complete(SYSTEM, f"Question: {spelled.text}", opening))
+        said = _sentence(opening, say(SYSTEM, f"Question: {spelled.text}", opening))
         why = rejected(said, spelled, said_before, asked.same_program) or meaning(said)
         slotted = spelled.slotted(said)
         if why or slotted is None:
@@ -163,7 +149,7 @@ def _one(
     return Done(asked.family, asked.text, tuple(kept), tuple(no))
 
 
-def openings(text: str) -> tuple[str, ...]:
+def openings(text: str) -> list[str]:
     """How a paraphrase of this question can begin."""
     lower = text.lower()
     if is_yes_no(text):
@@ -221,11 +207,3 @@ def _whole(path: Path) -> int:
         return 0
     data = path.read_bytes()
     return data.rfind(b"\n") + 1
-
-
-def unwritten(path: Path, error: OSError) -> BuildError:
-    """The error of a file of paraphrases that cannot be written."""
-    return BuildError(
-        f"cannot write {path}: {error.strerror or error}",
-        "make room, then run the same command again: it goes on",
-    )

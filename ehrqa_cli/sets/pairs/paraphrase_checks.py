@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.paraphrase_words import Spelled, spell
 
 LEAST_CHANGE = 0.2  # of the words' characters, to the template
@@ -27,54 +28,8 @@ Vectors = Sequence[Sequence[float]]
 # What a question asks for and about when: a paraphrase has the groups that its template has.
 _GROUPS = {
     name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
-    for name, words in {
-        "count": r"how many|number of|count|how often|total number",
-        "when": r"when|what (?:time|date|day)|which (?:date|day)|date|time of|time that",
-        "first": r"first|earliest|initial(?:ly)?",
-        "last": r"last|latest|most recent(?:ly)?|final",
-        "previous": r"previous(?:ly)?|prior",
-        "since": r"since|ago|passed|elapsed|gone by",
-        "before": r"before|until|preceding",
-        "after": r"after|following|subsequent(?:ly)?",
-        "now": r"current(?:ly)?|now|presently|today|still",
-        "same": r"same|simultaneous(?:ly)?|also|together|at once|as well as|along(?:side| with)",
-        "most": r"top|commonest|most (?:common|frequent|often)(?:ly)?|frequent(?:ly)?|"
-                r"common(?:ly)?",
-        "highest": r"highest|maximum|max|greatest|largest|peak",
-        "lowest": r"lowest|minimum|min|smallest|(?<!at )least",
-        "average": r"average|mean",
-        "total": r"total|sum|overall|altogether",
-        "change": r"change[sd]?|difference|differ|var(?:y|ied)|compared? (?:to|with)|versus",
-        "cost": r"costs?|prices?|charged?|bill|expenses?|expensive|pay",
-        "visit": r"(?:hospital )?(?:visits?|stays?|encounters?|hospitali[sz]ations?)|admissions?|"
-                 r"admitted|admit",
-        "discharge": r"discharged?",
-        "icu": r"icu|intensive care",
-        "survival": r"surviv(?:al|e|ed|ing|ors?)",
-        "mortality": r"mortality|deaths?|die[ds]?|dying",
-        "not": r"not|no(?!\.)|never|without|n't|except|excluding|other than|outside|besides",
-        "only": r"only|exclusively|solely",
-        "both": r"both",
-        "either": r"either|or",
-        "abnormal": r"abnormal(?:it(?:y|ies)|ly)?",
-        "normal": r"normal(?:ly)?",
-        "id": r"ids?|identifiers?",
-        "age": r"age[ds]?|old",
-        "born": r"birth|born",
-        "dose": r"dos(?:e|es|age|ages)",
-        "volume": r"volumes?|amounts?|quantit(?:y|ies)|much",
-        "value": r"values?|results?|readings?|levels?|measure(?:d|ments?)",
-        "percentile": r"percentiles?",
-        # Units: "within the same period" is no year because the stand-in is one.
-        **{unit: f"{unit}s?|{unit}ly" for unit in ("hour", "week", "month", "year")},
-        "day": "days?|daily",
-        "length": r"length|long|duration",
-        "prescribed": r"prescri(?:bed?|ptions?|bing)|medications?|drugs?|given|taking|took|"
-                      r"received?|administered",
-        "width": r"width|wider|wide",
-        "half": r"1/2|half", "third": r"1/3|one[- ]third",
-    }.items()
-}  # fmt: skip
+    for name, words in table("pairs/words/paraphrase")["group"].items()
+}
 # Groups that a paraphrase may add, drop or both without another answer.
 _FREE = frozenset({"value", "prescribed", "volume", "visit", "change", "same", "when", "id"})
 _MUST = frozenset({"change", "visit", "same", "id"})  # not to be dropped, though

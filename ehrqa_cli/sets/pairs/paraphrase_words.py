@@ -8,38 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.slots import canonical
 
 SLOT = re.compile(r"\$?[\[{][a-z_0-9]+[\]}]")
-_STAND_INS = {
-    "p": "4711", "study_id": "50312", "study_id2": "50787",
-    "tg": "in 2019", "tg2": "in 2021", "ex": "second", "ex2": "third", "tw": "within two months",
-    "object": "left lung", "object_2": "spine", "attribute": "pneumonia",
-    "attribute_2": "atelectasis", "category": "diseases", "category_2": "devices",
-    "dx": "hypertension", "dx2": "anemia", "proc": "hip replacement", "proc2": "tracheostomy",
-    "drug": "aspirin", "drug2": "warfarin", "drug3": "insulin", "n_rank": "five", "lab": "sodium",
-    "lab_value": "141", "vital": "heart rate", "vital_value": "97", "aged": "40-49", "per": "days",
-    "unit": "monthly", "agg": "average", "intake": "dextrose", "gender": "female",
-    "specimen": "urine", "mtest": "mrsa screen", "output": "gastric tube", "n_times": "two times",
-    "surv": "1 year", "careunit": "neurology", "route": "oral", "sort": "highest",
-    "abbrev": "CABG", "admloc": "emergency room", "viewpos": "AP", "cmp": "less",
-}  # fmt: skip
+_TABLE = table("pairs/words/paraphrase")
+_STAND_INS: Mapping[str, str] = _TABLE["stand_in"]
+_SAID_AS: Mapping[str, str] = _TABLE["said_as"]
 _NEW = "newly detected"  # of images: ${comparison} is no comparison of values
-# How else a stand-in may be said: the slot takes the place of the whole of it. Categories also come
-# in the singular; the slot is filled with whichever the vocabulary has.
-_SAID_AS = {
-    "category": "diseases?", "category_2": "devices?",
-    "tg": "(?:in|during) (?:the year )?2019", "tg2": "(?:in|during) (?:the year )?2021",
-    "tw": "within (?:two|2) months", "n_rank": "(?:five|5)", "sort": "(?:highest|maximum)",
-}  # fmt: skip
-_TIDIED = (
-    ("Has_verb", "Has"), ("are_verb", "are"), ("is_verb", "is"),
-    ("any abnormality", "any abnormalities"), ("list all abnormality", "list all abnormalities"),
-    ("list all common abnormality", "list all common abnormalities"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +52,7 @@ def spell(template: str) -> Spelled:
     counts = Counter(SLOT.findall(template))
     words = {slot: _stand_in(slot) for slot in counts}
     text = template
-    for old, new in _TIDIED:
+    for old, new in _TABLE["tidied"]:
         text = text.replace(old, new)
     text = SLOT.sub(lambda match: words[match[0]], text)
     text = re.sub(r"\s+([?.,])", r"\1", " ".join(text.split()))

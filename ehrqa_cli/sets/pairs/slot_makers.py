@@ -8,25 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from ehrqa_cli.sets.pairs.slot_words import (
-    AGG,
-    EXACT,
-    HIGHEST,
-    LOWEST,
-    NUMBERS,
-    OVER,
-    SAME_TIME,
-    UNDER,
-    UNIT,
-    UNIT_LATE,
-    WITHIN_DAY,
-    WITHIN_MONTH,
-    WITHIN_VISIT,
-)
-from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, duration, quoted
+from ehrqa_cli.sets.data import table
+from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, Styles, duration, quoted
 
-Styles = dict[str, Spoken]
 Maker = Callable[[Random], Styles]
+_SAID = table("pairs/words/slots")
+
+
+def _say(name: str, rng: Random, *values: object, **named: object) -> str:
+    """One of the ways to say it, with the values in it."""
+    return str(rng.choice(_SAID[name])).format(*values, **named)
 
 
 def decimal(value: float, rng: Random) -> Spoken:
@@ -38,7 +29,8 @@ def decimal(value: float, rng: Random) -> Spoken:
 
 def exact(order: str, rng: Random) -> Styles:
     """The styles of one order word: an adjective, an adverb, and one after the verb."""
-    return {style: Spoken(rng.choice(texts), order) for style, texts in EXACT[order].items()}
+    styles = _SAID["exact"][order]
+    return {style: Spoken(rng.choice(texts), order) for style, texts in styles.items()}
 
 
 def _exact(rng: Random) -> Styles:
@@ -52,13 +44,13 @@ def _within(rng: Random) -> Styles:
     months = Spoken(f"within {lasting.text}", f"within {lasting.form}")
     styles = {"dur": months, "time": _same_time(rng)}
     if roll < 0.3:
-        plain = Spoken(rng.choice(WITHIN_VISIT), "samevisit")
+        plain = Spoken(_say("within_visit", rng), "samevisit")
     elif roll < 0.55:
-        plain = Spoken(rng.choice(WITHIN_MONTH), "samemonth")
+        plain = Spoken(_say("within_month", rng), "samemonth")
     elif roll < 0.65:
-        plain = Spoken(rng.choice(WITHIN_DAY), "sameday")
+        plain = Spoken(_say("within_day", rng), "sameday")
     elif roll < 0.95:
-        word = rng.choice(("within", "within", "within", "in the space of", "in under"))
+        word = _say("within", rng)
         plain = Spoken(f"{word} {lasting.text}", months.form) if roll > 0.93 else months
     else:
         plain = NOTHING
@@ -68,12 +60,12 @@ def _within(rng: Random) -> Styles:
 def _same_time(rng: Random) -> Spoken:
     roll = rng.random()
     if roll < 0.6:
-        return Spoken(rng.choice(SAME_TIME), "sametime")
+        return Spoken(_say("same_time", rng), "sametime")
     if roll < 0.75:
-        return Spoken(rng.choice(WITHIN_VISIT), "samevisit")
+        return Spoken(_say("within_visit", rng), "samevisit")
     if roll < 0.85:
-        return Spoken(rng.choice(WITHIN_DAY), "sameday")
-    return Spoken(rng.choice(WITHIN_MONTH), "samemonth")
+        return Spoken(_say("within_day", rng), "sameday")
+    return Spoken(_say("within_month", rng), "samemonth")
 
 
 def _duration(rng: Random) -> Styles:
@@ -95,34 +87,26 @@ def _duration(rng: Random) -> Styles:
 
 def _rank(rng: Random) -> Styles:
     n = rng.choices((3, 4, 5, 2, 10, 6, 7, 8, 9), (30, 26, 26, 3, 8, 2, 2, 2, 1))[0]
-    text = NUMBERS[n] if rng.random() < 0.68 else str(n)
+    text = _SAID["numbers"][n] if rng.random() < 0.68 else str(n)
     return {"": Spoken(text, str(n))}
 
 
 def _n_times(rng: Random) -> Styles:
     n = rng.choices((2, 3, 4, 5), (70, 18, 7, 5))[0]
-    word = NUMBERS[n] if rng.random() < 0.7 else str(n)
+    word = _SAID["numbers"][n] if rng.random() < 0.7 else str(n)
     once = {2: "twice", 3: "three times"}.get(n, f"{word} times")
     if rng.random() < 0.5:
-        text = rng.choice((f"{word} times", f"{word} times", once, f"exactly {word} times"))
-        return {"": Spoken(text, f"times {n}")}
-    text = rng.choice(
-        (f"{word} or more times", f"{word} or more times", f"at least {word} times",
-         f"at least {once}", f"{word} times or more", f"no fewer than {word} times",
-         f"a minimum of {word} times")
-    )  # fmt: skip
+        return {"": Spoken(_say("exactly", rng, word, once=once), f"times {n}")}
+    text = _say("at_least", rng, word, once=once)
     if n == 2 and rng.random() < 0.25:
-        text = rng.choice(("more than once", "repeatedly, at least twice", "more than once"))
+        text = _say("over_once", rng)
     return {"": Spoken(text, f"times_atleast {n}")}
 
 
 def _age_group(rng: Random) -> Styles:
     decade = rng.choices((20, 30, 40, 50, 60, 70, 80), (20, 20, 20, 20, 20, 1, 1))[0]
     if decade == 60:
-        text = rng.choice(
-            ("60 or above", "60 or above", "60 or above", "60 or above", "60 and above",
-             "60 or older", "60 and over")
-        )  # fmt: skip
+        text = _say("age_60", rng)
         return {"": Spoken(text, '"60+"'), "in": Spoken(text, '"60+"')}
     form = quoted(f"{decade}-{decade + 9}")
     return {"": Spoken(f"{decade}s", form), "in": Spoken(f"their {decade}s", form)}
@@ -130,22 +114,13 @@ def _age_group(rng: Random) -> Styles:
 
 def _age_from(rng: Random) -> Styles:
     age = rng.choice((18, 21, 40, 50, 55, 60, 65, 65, 70, 75, 80, 85))
-    text = rng.choice(
-        ("{} or older", "{} and older", "{} or above", "{} and over", "{}+", "{} or over",
-         "{} years or older", "{} years and older", "{} years old and above")
-    )  # fmt: skip
-    return {"": Spoken(text.format(age), f'"{age}+"')}
+    return {"": Spoken(_say("age_from", rng, age), f'"{age}+"')}
 
 
 def _age_range(rng: Random) -> Styles:
     low = rng.choice((18, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70))
     high = low + rng.choice((4, 5, 9, 10, 10, 14, 15, 19, 20, 20, 25, 30))
-    text = rng.choice(
-        ("aged {} to {}", "aged {}-{}", "between the ages of {} and {}", "ages {} to {}",
-         "ages {}-{}", "aged between {} and {}", "in the age range {}-{}", "{}-{} years old",
-         "{} to {} years old", "between {} and {} years old", "{} to {} years of age")
-    )  # fmt: skip
-    return {"": Spoken(text.format(low, high), f'"{low}-{high}"')}
+    return {"": Spoken(_say("age_range", rng, low, high), f'"{low}-{high}"')}
 
 
 def _survival(rng: Random) -> Styles:
@@ -161,33 +136,24 @@ def _survival(rng: Random) -> Styles:
 
 
 def _aggregate(rng: Random) -> Styles:
-    head = rng.choice(tuple(AGG))
-    return {"": Spoken(rng.choice(AGG[head]), head)}
+    head = rng.choice(tuple(_SAID["agg"]))
+    return {"": Spoken(rng.choice(_SAID["agg"][head]), head)}
 
 
 def _unit(rng: Random) -> Styles:
-    unit = rng.choices(tuple(UNIT), (4, 4, 3))[0]
-    return {
-        "": Spoken(rng.choice(UNIT[unit]), unit),
-        "late": Spoken(rng.choice(UNIT_LATE[unit]), unit),
-    }
+    unit = rng.choices(tuple(_SAID["unit"]), (4, 4, 3))[0]
+    styles = {"": _SAID["unit"], "late": _SAID["unit_late"]}
+    return {style: Spoken(rng.choice(words[unit]), unit) for style, words in styles.items()}
 
 
 def _comparison_of_two(rng: Random) -> Styles:
-    greater = rng.random() < 0.5
-    form = "greater" if greater else "less"
-    words = ("greater", "greater", "higher", "larger", "bigger") if greater else (
-        "less", "less", "lower", "smaller")  # fmt: skip
-    risen = ("risen", "increased", "gone up") if greater else ("fallen", "decreased", "dropped")
-    return {
-        "": Spoken(rng.choice(words), form),
-        "risen": Spoken(rng.choice(risen), form),
-    }
+    form, changed = ("greater", "risen") if rng.random() < 0.5 else ("less", "fallen")
+    return {"": Spoken(_say(form, rng), form), "risen": Spoken(_say(changed, rng), form)}
 
 
 def _n_more(rng: Random) -> Styles:
     n = rng.choice((1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 10, 10, 12, 15, 20, 25, 30, 50, 100))
-    text = NUMBERS[n] if n <= 10 and rng.random() < 0.45 else str(n)
+    text = _SAID["numbers"][n] if n <= 10 and rng.random() < 0.45 else str(n)
     return {"": Spoken(text, str(n))}
 
 
@@ -213,12 +179,12 @@ def _one_of(*said: object) -> Maker:
     return made
 
 
-def _either(one: str, its: tuple[str, ...], other: str, others: tuple[str, ...]) -> Maker:
+def _either(one: str, other: str) -> Maker:
     """One of two words of the form, in one of its wordings."""
 
     def made(rng: Random) -> Styles:
-        form, words = (one, its) if rng.random() < 0.5 else (other, others)
-        return {"": Spoken(rng.choice(words), form)}
+        form = one if rng.random() < 0.5 else other
+        return {"": Spoken(_say(form, rng), form)}
 
     return made
 
@@ -236,9 +202,9 @@ MAKERS: Mapping[str, Maker] = {
     "per": _one_of("days", "hours"),
     "agg": _aggregate,
     "unit": _unit,
-    "cmp": _either("over", OVER, "under", UNDER),
+    "cmp": _either("over", "under"),
     "op": _comparison_of_two,
-    "sort": _either("highest", HIGHEST, "lowest", LOWEST),
+    "sort": _either("highest", "lowest"),
     "gender": _gender,
     "agefrom": _age_from,
     "agerange": _age_range,

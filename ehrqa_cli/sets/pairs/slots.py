@@ -9,11 +9,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from ehrqa_cli.sets.data import table
 from ehrqa_cli.sets.pairs.slot_makers import MAKERS, decimal, exact
-from ehrqa_cli.sets.pairs.slot_words import ALIASES, RANGES, TIME_WEIGHTS, VITALS
-from ehrqa_cli.sets.pairs.times import NOTHING, Spoken, TimeSampler, quoted
+from ehrqa_cli.sets.pairs.times import (
+    NOTHING,
+    TIME_WEIGHTS,
+    Drawn,
+    Spoken,
+    Styles,
+    TimeSampler,
+    quoted,
+)
 from ehrqa_cli.sets.pairs.vocabulary import Vocabulary
 
+_SAID = table("pairs/words/slots")
+VITALS: Mapping[str, list[str]] = _SAID["vital"]
 _NEW_PAIRS = (
     (("today",), ("yesterday",), 8), (("this_month",), ("last_month",), 3),
     (("this_year",), ("last_year",), 2),
@@ -27,7 +37,7 @@ class SlotSampler:
         self.vocabulary = vocabulary
         self._rng = rng
         self.times = TimeSampler(vocabulary.years, rng)
-        self._makers: dict[str, Callable[[], Mapping[str, Spoken]]] = {
+        self._makers: dict[str, Callable[[], Styles]] = {
             "p": self._patient,
             "vital": self._vital,
             "tvisit": self._one_visit,
@@ -35,9 +45,7 @@ class SlotSampler:
             "study_id": self._study,
         }
 
-    def draw(
-        self, name: str, context: str, drawn: dict[str, dict[str, Spoken]]
-    ) -> dict[str, Spoken]:
+    def draw(self, name: str, context: str, drawn: Drawn) -> Styles:
         """Words by style ("" is the plain one) for the slot of this canonical name; kept in
         ``drawn``. Raises KeyError for a kind that the vocabulary lacks."""
         if name in drawn:
@@ -59,12 +67,12 @@ class SlotSampler:
         elif base in MAKERS:
             drawn[name] = MAKERS[base](self._rng)
         elif base in self._makers:
-            drawn[name] = dict(self._makers[base]())
+            drawn[name] = self._makers[base]()
         else:
             drawn[name] = {"": self._value(base, drawn)}
         return drawn[name]
 
-    def _value(self, kind: str, drawn: Mapping[str, Mapping[str, Spoken]]) -> Spoken:
+    def _value(self, kind: str, drawn: Drawn) -> Spoken:
         others = {s[""].form for n, s in drawn.items() if n.rstrip("0123456789") == kind}
         for _ in range(5):
             value = self.vocabulary.pick(kind, self._rng)
@@ -83,11 +91,11 @@ class SlotSampler:
             text = value[:1].upper() + value[1:]
         return Spoken(text, quoted(value))
 
-    def _patient(self) -> Mapping[str, Spoken]:
+    def _patient(self) -> Styles:
         patient = str(self._rng.choice(self.vocabulary.patients))
         return {"": Spoken(patient, patient)}
 
-    def _vital(self) -> Mapping[str, Spoken]:
+    def _vital(self) -> Styles:
         label = self._rng.choice(tuple(VITALS))
         text = self._rng.choice(VITALS[label])
         if self._rng.random() < 0.2:
@@ -96,7 +104,7 @@ class SlotSampler:
         return {"": Spoken(text, quoted(label)), "again": Spoken(again, quoted(label))}
 
     def _vital_value(self, label: str) -> Spoken:
-        low, high = RANGES.get(label, (20, 150))
+        low, high = _SAID["range"].get(label, (20, 150))
         return decimal(float(self._rng.randint(low, high)), self._rng)
 
     def _lab_value(self, label: str) -> Spoken:
@@ -109,7 +117,7 @@ class SlotSampler:
         kind = self._rng.choices(tuple(weights), tuple(weights.values()))[0]
         return self.times.draw(kind)
 
-    def pair(self, context: str) -> dict[str, dict[str, Spoken]]:
+    def pair(self, context: str) -> Drawn:
         """Two order words and two times that are sensibly compared: ``ex``, ``tg`` are the
         base, ``ex2``, ``tg2`` what is compared with it. In one of eight, two time stamps."""
         rng = self._rng
@@ -143,7 +151,7 @@ class SlotSampler:
             if spoken.form or may_be_empty:
                 return spoken
 
-    def new_pair(self) -> dict[str, dict[str, Spoken]]:
+    def new_pair(self) -> Drawn:
         """Two times, a later and an earlier one, for what is new in the later."""
         rng = self._rng
         roll = rng.random()
@@ -156,15 +164,15 @@ class SlotSampler:
                 then, now = self.times.visit("last"), self.times.visit("current")
         return {"tg": {"": then}, "tg2": {"": now}}
 
-    def _one_visit(self) -> Mapping[str, Spoken]:
+    def _one_visit(self) -> Styles:
         return {"": self.times.visit(self._rng.choice(("first", "last", "last", "current")))}
 
-    def _study(self) -> Mapping[str, Spoken]:
+    def _study(self) -> Styles:
         known = self.vocabulary.studies
         study = self._rng.choice(known) if known else self._rng.randint(50_000_000, 59_999_999)
         return {"": Spoken(str(study), str(study))}
 
-    def _year(self) -> Mapping[str, Spoken]:
+    def _year(self) -> Styles:
         year = str(self.times.year())
         return {"": Spoken(year, quoted(year))}
 
@@ -174,5 +182,5 @@ def canonical(name: str) -> str:
     plain = name.split(":")[0]
     base = plain.rstrip("0123456789")
     digits = plain[len(base) :]
-    short = ALIASES.get(base, base)
+    short: str = _SAID["alias"].get(base, base)
     return short + ("" if digits == "1" else digits)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 import re
 
+from ehrqa_cli.sets.data import table
+
 Words = list[tuple[str, bool]]
 """Text, and whether it is a value (which is never changed)."""
 
@@ -24,119 +26,21 @@ _ASKS = re.compile(
     r"via what|what's|for what|for how|among|of|since|compared)\b",
     re.IGNORECASE,
 )
-_PREFIXES = (
-    "please ", "hi, ", "hey, ", "hello, ", "so ", "ok, ", "quick question: ", "question: ", "um, ",
-    "well, ", "also, ", "and ", "good morning, ", "sorry, ", "hey there, ", "pls ", "right, ",
-    "quick one: ", "quickly: ", "next: ", "another one: ", "fyi i need this: ", "just checking: ",
-    "sanity check: ", "double-checking: ", "to be sure, ", "one more: ", "need this: ",
-    "if possible, ", "whenever you can: ", "when you get a chance, ", "sorry to bother, ",
-)  # fmt: skip
-_SUFFIXES = (
-    " please", ", please", " thanks", ", thanks", " thank you", " for me", " asap", " pls", " thx",
-    ", if you can", " for my report", " for the record", ", quickly please", ", cheers",
-    ", much appreciated", ", if that is on file", ", if known", " for my note", ", in short",
-    ", just the answer", " (short answer)", " - need it for rounds", ", so i can finish my note",
-)  # fmt: skip
-_REASONS = (
-    "tumor board", "M&M", "morning rounds", "handover", "the handoff", "my notes", "the audit",
-    "a quality report", "our registry", "teaching", "the case conference", "the consult note",
-    "the discharge letter", "pharmacy", "billing", "infection control", "the coding team",
-    "a chart review", "sign-out", "the team huddle", "the pre-op check", "the family meeting",
-    "the research sheet", "journal club", "the ward list", "grand rounds", "the dashboard",
-)  # fmt: skip
-_REASON_FRAMES = (
-    "for {}: ", "for {}, ", "For {} - ", "needed for {}: ", "prepping {}: ", "re {}: ",
-    "filling in {}. ", "this is for {}. ", "{}: ", "i need this for {}: ", "working on {}. ",
-)  # fmt: skip
-# What people add about the answer they want, by the question's words: (question, notes).
-_AT_START = (
-    r"(?:^|[.:] )(?:(?:can|could|do|i|please|tell|show|let|find|you|me|know|want|need|to|out|look|"
-    r"up) )*"
-)
-_NOTES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
-    (
-        re.compile(r"^(?!.* or )(?!any idea)(has|have|had|did|does|was|were|any|check (if|whether)"
-                   r"|is (?!there a way))\b", re.I),
-        (" (yes or no)", " (yes/no)", ", yes or no", " y/n", " - y/n", ", true or false",
-         " (1/0)", ", 1 or 0", " or not", " (yes = 1, no = 0)", ", just yes or no"),
-    ),
-    (
-        re.compile(_AT_START + r"(?:when|at what time|what time|on what date)\b|"
-                   r"^(?:what was the )?(?:time|date) of\b", re.I),
-        (" (date please)", ", date please", " - need the date", ", exact time please",
-         " (date and time)", ", date/time", " - when exactly"),
-    ),
-    (
-        re.compile(r"\b(how many|number of|no\. of|count|tally|headcount)\b|# of", re.I),
-        (" (just the number)", ", number only", " - just the count", ", as a number",
-         " (count)", ", just a number please"),
-    ),
-    (
-        re.compile(r"\b(which patients|what patients|ids)\b(?!.*\b(and|with their)\b)", re.I),
-        (" (ids only)", ", ids please", " - ids", ", just the ids", " (subject ids)"),
-    ),
-    (
-        re.compile(r"^(?!.*\b(times?|dates?|values?|doses?|costs?|routes?|ids?|ages?|patients)\b)"
-                   r".*\b(drugs|medications|diagnoses|procedures|organisms|specimens)\b", re.I),
-        (" (names)", ", names please", " - names only", ", just the names"),
-    ),
-)  # fmt: skip
-# Shorthand of charts: (words, what is written instead).
-_SHORTHAND = tuple(
+_SAID = table("pairs/words/surface")
+# What people add about the answer they want, by the question's words.
+_NOTES = [(re.compile(a["asks"], re.I), a["notes"]) for a in _SAID["answers"].values()]
+_SHORTHAND = [
     (re.compile(rf"\b(?:{long})\b" if long[0].isalpha() else long), short)
-    for long, short in (
-        ("what is", "what's"), ("what was", "whats"), ("did not", "didn't"), ("was not", "wasn't"),
-        ("do not", "don't"), ("I would like", "I'd like"), ("patients", "pts"), ("patient", "pt"),
-        ("diagnosed with", "dx'd with"), ("diagnosed", "dx'd"), ("diagnosis of", "dx of"),
-        ("diagnosis", "dx"), ("diagnoses", "dxs"), ("history", "hx"), ("treatment", "tx"),
-        ("number of", "# of"), ("number of", "no. of"), ("prescribed", "rx'd"), ("times", "x"),
-        ("prescriptions?", "rx"), ("hospital", "hosp"), ("and", "&"), ("with", "w/"),
-        ("without", "w/o"), ("maximum", "max"), ("minimum", "min"), ("average", "avg"),
-        ("laboratory|lab test", "lab"), ("medications", "meds"), ("medication", "med"),
-        ("procedures", "procs"), ("procedure", "proc"), ("admissions?", "adm"),
-        ("admitted", "adm'd"), ("admitted", "admitd"), ("discharged", "d/c'd"),
-        ("discharge", "d/c"), ("discharge", "disch"), ("transferred", "xfer'd"),
-        ("emergency room", "ER"), ("emergency room", "ED"), ("intensive care unit", "ICU"),
-        ("previous", "prev"), ("previously", "prev"), ("length of stay", "LOS"),
-        ("years?", "yr"), ("months?", "mo"), ("weeks?", "wk"), ("hours", "hrs"), ("hour", "hr"),
-        ("microbiology", "micro"), ("temperature", "temp"), ("please", "pls"), ("you", "u"),
-        ("between", "btwn"), ("because", "b/c"), ("received", "rec'd"), ("because of", "d/t"),
-        ("information", "info"), ("culture", "cx"), ("cultures", "cxs"), ("operation", "op"),
-        ("measurement", "meas"), ("volume", "vol"), ("quantity", "qty"), ("total", "tot"),
-        ("following|after", "s/p"), ("before", "prior to"), ("insurance", "ins"),
-        ("individuals|people", "ppl"), ("regarding", "re"),
-        ("organism", "org"), ("most frequent", "most freq"), ("compared (?:to|with)", "vs"),
-        ("versus", "vs"), ("different", "diff"), ("approximately", "~"), ("tests", "tsts"),
-        ("difference", "diff"), ("percentage", "%"), ("percent", "%"), ("per", "/"),
-    )
-)  # fmt: skip
+    for long, short in _SAID["shorthand"]
+]
 _ARTICLE = re.compile(r"(?<=\s)(?:the|a|an)\s+")
 _WORD = re.compile(r"[a-z]{4,}")
-_NEAR = {
-    "a": "s", "b": "v", "c": "x", "d": "s", "e": "r", "f": "g", "g": "f", "h": "j", "i": "o",
-    "j": "k", "k": "l", "l": "k", "m": "n", "n": "m", "o": "p", "p": "o", "q": "w", "r": "t",
-    "s": "d", "t": "r", "u": "y", "v": "b", "w": "e", "x": "c", "y": "u", "z": "x",
-}  # fmt: skip
-# A patient named first, and spoken of as "she" in the question: how one is introduced.
+# A patient as questions name one.
 _PERSON = re.compile(
     r"(?:\b(?:the )?(?:patient|pt|subject|pat|case)(?: with)?(?: id)?(?: (?:number|no\.))? )?"
     rf"(?P<who>{_MARKS})(?P<own>['’]s)?"
 )
 _PATIENT_ID = re.compile(r"\d{7,}")
-_INTRODUCED = (
-    "looking at {}.", "about {}:", "regarding {},", "re {}:", "re: {}.", "this is about {}.",
-    "i'm looking at {}.", "rounding on {}.", "reviewing {}.", "i have {} in front of me.",
-    "next up: {}.", "we are discussing {}.", "question on {}:", "question about {}.", "{}.",
-    "{}:", "{} -", "{} here.", "i've got {}.", "got a question about {}.", "take {}.",
-    "with regard to {}:", "as for {},", "consider {}.", "on {}:", "this concerns {}.",
-    "going over {}.", "chart of {} open.", "seeing {}.", "following up on {}.", "for {},",
-    "i'm covering {}.", "please look at {}.", "open {}.", "in {},", "case: {}.",
-    "in the case of {}:",
-)  # fmt: skip
-_NAMED_LAST = ("? {}", " ({})", " - {}", ", {}", "? this is {}", "? (it's {})", ", that's {}",
-               "; {}", "? asking about {}")  # fmt: skip
-_CALLED = ("patient {}", "patient {}", "patient {}", "{}", "{}", "pt {}", "subject {}",
-           "patient no. {}", "the patient {}", "our patient {}", "patient id {}")  # fmt: skip
 _OBJECT_BEFORE = re.compile(
     r"\b(?:of|for|to|in|on|from|by|with|at|as|about|than|into|upon|through|giv(?:en|ing)) $"
 )
@@ -147,8 +51,6 @@ _SUBJECT_BEFORE = re.compile(
 _IMAGE = re.compile(
     r"\b(?:stud(?:y|ies)|images?|imaging|films?|radiographs?|x-?\s?rays?|cxrs?)\b", re.I
 )
-_NOUNS = ("the patient", "this patient", "the pt", "this individual", "this person", "the subject",
-          "this patient")  # fmt: skip
 
 
 def render(words: Words, rng: random.Random, noise: float = 1.0) -> str:
@@ -231,11 +133,11 @@ def _framed(text: str, values: list[str], rng: random.Random, noise: float) -> s
                 break
     roll = rng.random()
     if roll < 0.035 * noise:
-        text = rng.choice(_PREFIXES) + text
+        text = rng.choice(_SAID["prefixes"]) + text
     elif roll < 0.055 * noise:
-        text = rng.choice(_REASON_FRAMES).format(rng.choice(_REASONS)) + text
+        text = rng.choice(_SAID["reason_frames"]).format(rng.choice(_SAID["reasons"])) + text
     elif roll < 0.085 * noise:
-        text = text + rng.choice(_SUFFIXES)
+        text = text + rng.choice(_SAID["suffixes"])
     if rng.random() < 0.01 * noise:
         text = text.replace(" ", "  ", 1)
     return _ending(_fill(text, values), asks, rng, noise)
@@ -267,11 +169,11 @@ def _introduce(text: str, values: list[str], rng: random.Random) -> str:
     pronoun = _pronoun(before, match["own"] is not None, rng)
     if pronoun is None:
         return text
-    called = rng.choice(_CALLED).format(match["who"])
+    called = rng.choice(_SAID["called"]).format(match["who"])
     question = f"{before}{pronoun}{after}"
     if rng.random() < 0.2:
-        return question + rng.choice(_NAMED_LAST).format(called)
-    lead = rng.choice(_INTRODUCED).format(called)
+        return question + str(rng.choice(_SAID["named_last"])).format(called)
+    lead = str(rng.choice(_SAID["introduced"])).format(called)
     if lead.endswith("."):
         question = question[:1].upper() + question[1:]
     return f"{lead} {question}"
@@ -280,8 +182,8 @@ def _introduce(text: str, values: list[str], rng: random.Random) -> str:
 def _pronoun(before: str, own: bool, rng: random.Random) -> str | None:
     """What stands for a patient after these words; None where nothing would read well."""
     if own:
-        return rng.choice(("his", "her", "their", "his", "her", rng.choice(_NOUNS) + "'s"))
-    noun = rng.choice(_NOUNS)
+        return rng.choice(("his", "her", "their", "his", "her", rng.choice(_SAID["nouns"]) + "'s"))
+    noun = rng.choice(_SAID["nouns"])
     if _OBJECT_BEFORE.search(before):
         return rng.choice(("him", "her", "them", "him", "her", noun))
     if _SUBJECT_BEFORE.search(before):
@@ -330,4 +232,5 @@ def _typo(text: str, rng: random.Random) -> str:
         return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
     if roll < 0.88 and text[end : end + 1] == " " and text[end + 1 : end + 2].isalpha():
         return text[:end] + text[end + 1 :]
-    return text[:at] + _NEAR.get(text[at], text[at]) + text[at + 1 :]
+    near: str = _SAID["near"].get(text[at], text[at])
+    return text[:at] + near + text[at + 1 :]

@@ -10,20 +10,25 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ehrqa_cli.sets.pairs.slot_words import (
-    ANY_TIME,
-    BEFORE,
-    IN_TIME,
-    MONTHS,
-    NOW_IN,
-    NTH,
-    PAST,
-    PAST_ONE,
-    RELATIVE,
-    SINCE,
-    SINCE_DATE,
-    UNTIL_AGO,
-)
+from ehrqa_cli.sets.data import table
+
+_SAID = table("pairs/words/times")
+_MONTHS: list[str] = _SAID["months"]
+_NUMBERS: list[str] = table("pairs/words/slots")["numbers"]
+
+
+def _contexts() -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = dict(_SAID["weights"])
+    admission = found["admission"]
+    found |= {"group_icu": found["group"], "new": found["visit"]}
+    return found | {
+        "admission_rare": admission | {"none": 130},
+        "admission_visit": admission | {"visit": 22},
+    }
+
+
+# Which kinds of filter each context draws, with weights.
+TIME_WEIGHTS = _contexts()
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Spoken:
 
 
 # Values by the canonical name of their slot, and by the style that they are said in.
-Drawn = dict[str, dict[str, Spoken]]
+Styles = dict[str, Spoken]
+Drawn = dict[str, Styles]
 NOTHING = Spoken("", "")
 
 
@@ -49,21 +55,14 @@ def duration(count: int, unit: str, rng: random.Random) -> Spoken:
     plural = unit if count == 1 else unit + "s"
     form = quoted(f"{count} {unit}")
     roll = rng.random()
-    if roll < 0.03 and count < len(_SMALL):
-        return Spoken(f"{_SMALL[count]} {plural}", form)
+    if roll < 0.03 and count < len(_NUMBERS):
+        return Spoken(f"{_NUMBERS[count]} {plural}", form)
     if roll < 0.05 and count == 1:
         return Spoken(f"{'an' if unit == 'hour' else 'a'} {unit}", form)
     if 0.05 < roll < 0.1:
-        short = rng.choice(_SHORT[unit])
+        short = rng.choice(_SAID["short"][unit])
         return Spoken(f"{count}{short}" if len(short) == 1 else f"{count} {short}", form)
     return Spoken(f"{count} {plural}", form)
-
-
-_SHORT = {
-    "minute": ("min", "mins"), "hour": ("h", "hrs", "hr"), "day": ("d", "days"),
-    "week": ("w", "wks", "wk"), "month": ("mos", "mo"), "year": ("y", "yrs", "yr"),
-}  # fmt: skip
-_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def random_duration(rng: random.Random) -> tuple[int, str]:
@@ -90,10 +89,10 @@ class TimeSampler:
             "none": self._none,
             "in_year": self._in_year,
             "since_year": self._since_year,
-            "in_month": self._in_month,
-            "since_month": self._since_month,
-            "in_day": self._in_day,
-            "since_day": self._since_day,
+            "in_month": lambda: self._dated("in", "in_time"),
+            "since_month": lambda: self._dated("since", "since_date"),
+            "in_day": lambda: self._dated("in", "on_day", to_the_day=True),
+            "since_day": lambda: self._dated("since", "since_day", to_the_day=True),
             "before": self._before,
             "since_md": self._since_md,
             "before_md": self._before_md,
@@ -106,7 +105,7 @@ class TimeSampler:
             "visit": lambda: self.visit(rng.choice(("first", "last", "last", "first", "current"))),
             "icu": lambda: self.icu(rng.choice(("first", "last", "last", "first", "current"))),
             "rare_visit": lambda: self.visit(rng.choice(("second", "second_last"))),
-            **{name: self._relative(name) for name in RELATIVE},
+            **{name: self._relative(name) for name in _SAID["relative"]},
         }
 
     def draw(self, kind: str) -> Spoken:
@@ -127,76 +126,51 @@ class TimeSampler:
         """An ICU visit."""
         return Spoken(self._stay(order, "ICU"), f"icu {order}")
 
+    def _say(self, name: str, /, *values: object, **named: object) -> str:
+        """One of the ways to say it, with the values in it."""
+        return str(self._rng.choice(_SAID[name])).format(*values, **named)
+
     def _none(self) -> Spoken:
-        if self._rng.random() < 0.05:
-            return Spoken(self._rng.choice(ANY_TIME), "")
-        return NOTHING
+        return Spoken(self._say("any_time"), "") if self._rng.random() < 0.05 else NOTHING
 
     def _stay(self, order: str, place: str) -> str:
         rng = self._rng
         if order == "current" and rng.random() < 0.2:
-            return rng.choice(NOW_IN[place])
-        preposition = rng.choice(("on", "on", "during", "in", "during", "for", "from", "at"))
+            return str(rng.choice(_SAID["now_in"][place]))
+        preposition = self._say("stay_preposition")
         if preposition in ("for", "from", "at"):
             preposition = rng.choice(("on", "during", "in", preposition))
-        noun = rng.choice(
-            ("visit", "visit", "visit", "encounter", "stay", "stay", "admission")
-            if place == "hospital"
-            else ("visit", "visit", "stay", "stay", "stay", "encounter", "admission")
-        )
+        noun = rng.choice(_SAID["stay"][place])
         name = f"{place} {noun}"
         if place == "hospital" and rng.random() < 0.18:
-            name = rng.choice(
-                ("hospitalization", "hospitalization", "admission", "admission", "inpatient stay",
-                 "hosp stay", "hosp visit", "stay", "hospitalisation")
-            )  # fmt: skip
+            name = self._say("stay_named")
         elif rng.random() < 0.06:
-            name = rng.choice(("intensive care stay", "unit stay", "stay in the ICU"))
+            name = self._say("icu_named")
             name = name if place == "ICU" else f"hospital {noun}"
         if order == "current":
-            which = rng.choice(
-                ("this", "this", "the current", "the current", "their current", "the present",
-                 "the ongoing", "his current", "her current", "this present")
-            )  # fmt: skip
-            return f"{preposition} {which} {name}"
-        nth = rng.choice(NTH[order])
+            return f"{preposition} {self._say('stay_now')} {name}"
+        nth = rng.choice(_SAID["nth"][order])
         if rng.random() < 0.05:
             return f"{preposition} {nth} {name}"
-        owner = rng.choice(("the", "the", "the", "the", "their", "their", "his", "her", "its"))
-        return f"{preposition} {owner} {nth} {name}"
+        return f"{preposition} {self._say('stay_owner')} {nth} {name}"
 
     def _relative(self, name: str) -> Callable[[], Spoken]:
-        return lambda: Spoken(self._rng.choice(RELATIVE[name]), name)
+        return lambda: Spoken(self._rng.choice(_SAID["relative"][name]), name)
 
     def _in_year(self) -> Spoken:
         year = self.year()
-        word = self._rng.choice(
-            (*IN_TIME, "in the year", "in the course of", "during the year", "for", "in year")
-        )
-        return Spoken(f"{word} {year}", f'in "{year}"')
+        return Spoken(self._say("in_year", year), f'in "{year}"')
 
     def _since_year(self) -> Spoken:
         year = self.year()
-        text = self._rng.choice(
-            (*(f"{word} {year}" for word in SINCE), f"from {year} onwards", f"from {year} on",
-             f"since the year {year}", f"since the beginning of {year}", f"{year} onwards",
-             f"starting in {year}", f"since the start of {year}", f"from {year} to now",
-             f"starting from {year}")
-        )  # fmt: skip
-        if text.startswith("from ") and len(text.split()) == 2:
-            text = f"since {year}"
-        return Spoken(text, f'since "{year}"')
+        return Spoken(self._say("since_year", year), f'since "{year}"')
 
     def month_text(self, year: int, month: int) -> str:
         """``07/2100``, in one of three in another of the usual spellings."""
         if self._rng.random() < 0.58:
             return f"{month:02d}/{year}"
-        name = MONTHS[month - 1]
-        return self._rng.choice(
-            (f"{year}-{month:02d}", f"{name} {year}", f"{name} {year}", f"{name} of {year}",
-             f"{name[:3]} {year}", f"{name.lower()} {year}", f"{month}/{year}",
-             f"{name[:3]}. {year}", f"{name}, {year}", f"{month:02d}-{year}")
-        )  # fmt: skip
+        name = _MONTHS[month - 1]
+        return self._say("month", y=year, m=month, name=name, lower=name.lower())
 
     def day_text(self, year: int, month: int, day: int) -> str:
         """``07/23/2100``, in one of three in another of the usual spellings."""
@@ -211,40 +185,22 @@ class TimeSampler:
 
     def month_day(self, month: int, day: int) -> str:
         """``July 23`` and its like, the month in letters."""
-        name = self._rng.choice((MONTHS[month - 1], MONTHS[month - 1], MONTHS[month - 1][:3]))
-        nth = f"{day}{_nth_suffix(day)}"
-        return self._rng.choice(
-            (f"{name} {day}", f"{name} {day}", f"{name} {nth}", f"{day} {name}", f"{nth} {name}",
-             f"{nth} of {name}", f"the {nth} of {name}", f"{name} the {nth}")
-        )  # fmt: skip
+        name = _MONTHS[month - 1]
+        name = self._rng.choice((name, name, name[:3]))
+        return self._say("month_day", name=name, day=day, nth=_nth(day))
 
     def _date(self) -> tuple[int, int, int]:
         return self.year(), self._rng.randint(1, 12), self._rng.randint(1, 28)
 
-    def _in_month(self) -> Spoken:
-        year, month, _ = self._date()
-        return Spoken(
-            f"{self._rng.choice(IN_TIME)} {self.month_text(year, month)}",
-            f'in "{year}-{month:02d}"',
-        )
-
-    def _since_month(self) -> Spoken:
-        year, month, _ = self._date()
-        said = self._rng.choice(SINCE_DATE).format(self.month_text(year, month))
-        return Spoken(said, f'since "{year}-{month:02d}"')
-
-    def _in_day(self) -> Spoken:
+    def _dated(self, name: str, said: str, *, to_the_day: bool = False) -> Spoken:
+        """A filter by a month or a day, in one of the ways that ``said`` names."""
         year, month, day = self._date()
-        word = self._rng.choice(("on", "on", "on", "on", "on the day of", "for"))
-        return Spoken(
-            f"{word} {self.day_text(year, month, day)}", f'in "{year}-{month:02d}-{day:02d}"'
-        )
-
-    def _since_day(self) -> Spoken:
-        year, month, day = self._date()
-        words = (*SINCE_DATE, "after {}")
-        said = self._rng.choice(words).format(self.day_text(year, month, day))
-        return Spoken(said, f'since "{year}-{month:02d}-{day:02d}"')
+        how = self._rng.choice(_SAID[said])
+        if to_the_day:
+            text, iso = self.day_text(year, month, day), f"{year}-{month:02d}-{day:02d}"
+        else:
+            text, iso = self.month_text(year, month), f"{year}-{month:02d}"
+        return Spoken(how.format(text), f'{name} "{iso}"')
 
     def _month_day_alone(self) -> tuple[str, str]:
         """A day of this year, said without the year, and its literal (months: the number)."""
@@ -257,26 +213,24 @@ class TimeSampler:
     def _since_md(self) -> Spoken:
         if self._rng.random() < 0.3:
             month = self._rng.randint(1, 12)
-            said = ("since {}", "since {}", "from {} on", "from {} onwards", "since {}")
-            return Spoken(self._rng.choice(said).format(MONTHS[month - 1]), f"since {month}")
+            return Spoken(self._say("since_month", _MONTHS[month - 1]), f"since {month}")
         text, form = self._month_day_alone()
-        words = ("since {}", "since {}", "after {}", "after {}", "from {} on", "from {} onwards")
-        return Spoken(self._rng.choice(words).format(text), f"since {form}")
+        return Spoken(self._say("since_md", text), f"since {form}")
 
     def _before_md(self) -> Spoken:
         if self._rng.random() < 0.3:
             month = self._rng.randint(1, 12)
-            word = self._rng.choice(("before", "before", "until"))
-            return Spoken(f"{word} {MONTHS[month - 1]}", f"before_date {month}")
+            said = self._say("before_month", _MONTHS[month - 1])
+            return Spoken(said, f"before_date {month}")
         text, form = self._month_day_alone()
-        word = self._rng.choice(("before {}", "before {}", "before {}", "until {}"))
+        word = self._rng.choice(_SAID["before_md"])
         if "/" not in text:
             word = self._rng.choice((word, "prior to {}", "ahead of {}"))
         return Spoken(word.format(text), f"before_date {form}")
 
     def _before(self) -> Spoken:
         year, month, day = self._date()
-        word = self._rng.choice(BEFORE)
+        word = self._rng.choice(_SAID["before"])
         roll = self._rng.random()
         if roll < 0.4:
             return Spoken(word.format(year), f'before_date "{year}"')
@@ -289,31 +243,26 @@ class TimeSampler:
     def _since_ago(self) -> Spoken:
         if self._rng.random() < 0.05:
             unit = self._rng.choice(("year", "year", "month", "week", "day", "hour"))
-            text = self._rng.choice(PAST_ONE).format(unit)
-            return Spoken(text, f'since_ago "1 {unit}"')
+            return Spoken(self._say("past_one", unit), f'since_ago "1 {unit}"')
         spoken = duration(*random_duration(self._rng), self._rng)
         if self._rng.random() < 0.5:
             return Spoken(f"since {spoken.text} ago", f"since_ago {spoken.form}")
-        text = self._rng.choice(PAST).format(spoken.text)
-        return Spoken(text, f"since_ago {spoken.form}")
+        return Spoken(self._say("past", spoken.text), f"since_ago {spoken.form}")
 
     def _until_ago(self) -> Spoken:
         spoken = duration(*random_duration(self._rng), self._rng)
-        text = self._rng.choice(UNTIL_AGO).format(spoken.text)
-        return Spoken(text, f"until_ago {spoken.form}")
+        return Spoken(self._say("until_ago", spoken.text), f"until_ago {spoken.form}")
 
     def _at_month(self) -> Spoken:
         which, month = self._rng.choice(("this", "this", "last")), self._rng.randint(1, 12)
         form = f"{which}_year at {month}"
         roll = self._rng.random()
         if roll > 0.4:
-            return Spoken(f"{self._rng.choice(IN_TIME)} {month:02d}/{which} year", form)
-        name = MONTHS[month - 1]
+            return Spoken(self._say("in_time", f"{month:02d}/{which} year"), form)
+        name = _MONTHS[month - 1]
         if roll < 0.22 and which == "this":
-            word = self._rng.choice(("in", "in", "in", "during", "throughout", "in the month of"))
-            return Spoken(f"{word} {name}", f"in {month}")
-        words = ("in {m} of {w} year", "in {m} {w} year", "{w} year in {m}", "during {m} {w} year")
-        return Spoken(self._rng.choice(words).format(m=name, w=which), form)
+            return Spoken(self._say("this_month_name", name), f"in {month}")
+        return Spoken(self._say("at_month", m=name, w=which), form)
 
     def _at_md(self) -> Spoken:
         which = self._rng.choice(("this", "this", "this", "last"))
@@ -331,10 +280,8 @@ class TimeSampler:
     def _at_day(self) -> Spoken:
         which, day = self._rng.choice(("this", "last")), self._rng.randint(1, 31)
         form = f"{which}_month at {day}"
-        nth = f"{day}{_nth_suffix(day)}"
         if self._rng.random() < 0.2:
-            words = ("on the {n} of {w} month", "{w} month on the {n}", "the {n} of {w} month")
-            return Spoken(self._rng.choice(words).format(n=nth, w=which), form)
+            return Spoken(self._say("at_day", n=_nth(day), w=which), form)
         word = self._rng.choice(("on", "on", "on", "in"))
         return Spoken(f"{word} {which} month/{day:02d}", form)
 
@@ -346,7 +293,7 @@ class TimeSampler:
         return Spoken(f"at {stamp}", f"in {quoted(stamp)}")
 
 
-def _nth_suffix(day: int) -> str:
+def _nth(day: int) -> str:
     if 10 < day < 14:
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+        return f"{day}th"
+    return f"{day}{({1: 'st', 2: 'nd', 3: 'rd'}).get(day % 10, 'th')}"

@@ -13,35 +13,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import DatabaseError
+from ehrqa_cli.logical_form.compile.mapping import SOURCES
 
-_OCCURRING = {
-    "drug": "SELECT DISTINCT drug FROM prescriptions",
-    "route": "SELECT DISTINCT route FROM prescriptions",
-    "lab": "SELECT DISTINCT label FROM d_labitems WHERE itemid IN (SELECT itemid FROM labevents)",
-    "dx": "SELECT DISTINCT long_title FROM d_icd_diagnoses WHERE icd_code IN "
-    "(SELECT icd_code FROM diagnoses_icd)",
-    "proc": "SELECT DISTINCT long_title FROM d_icd_procedures WHERE icd_code IN "
-    "(SELECT icd_code FROM procedures_icd)",
-    "intake": "SELECT DISTINCT label FROM d_items WHERE itemid IN (SELECT itemid FROM inputevents)",
-    "output": "SELECT DISTINCT label FROM d_items WHERE itemid IN "
-    "(SELECT itemid FROM outputevents)",
-    "specimen": "SELECT DISTINCT spec_type_desc FROM microbiologyevents",
-    "mtest": "SELECT DISTINCT test_name FROM microbiologyevents",
-    "organism": "SELECT DISTINCT org_name FROM microbiologyevents",
-    "careunit": "SELECT DISTINCT careunit FROM transfers",
-    "admloc": "SELECT DISTINCT admission_location FROM admissions",
-    "admtype": "SELECT DISTINCT admission_type FROM admissions",
-    "dischloc": "SELECT DISTINCT discharge_location FROM admissions",
-    "insurance": "SELECT DISTINCT insurance FROM admissions",
-    "language": "SELECT DISTINCT language FROM admissions",
-    "marital": "SELECT DISTINCT marital_status FROM admissions",
+# The column that each kind of value stands in; of a code, its name in the dictionary is the value.
+COLUMNS = {
+    "drug": ("prescriptions", "drug"),
+    "route": ("prescriptions", "route"),
+    "lab": ("labevents", "itemid"),
+    "dx": ("diagnoses_icd", "icd_code"),
+    "proc": ("procedures_icd", "icd_code"),
+    "specimen": ("microbiologyevents", "spec_type_desc"),
+    "mtest": ("microbiologyevents", "test_name"),
+    "organism": ("microbiologyevents", "org_name"),
+    "intake": ("inputevents", "itemid"),
+    "output": ("outputevents", "itemid"),
+    "vital": ("chartevents", "itemid"),
+    "careunit": ("transfers", "careunit"),
+    "admloc": ("admissions", "admission_location"),
+    "admtype": ("admissions", "admission_type"),
+    "dischloc": ("admissions", "discharge_location"),
+    "insurance": ("admissions", "insurance"),
+    "language": ("admissions", "language"),
+    "marital": ("admissions", "marital_status"),
+    "study": ("tb_cxr", "study_id"),
 }
-_DICTIONARY = {
-    "dx": "SELECT long_title FROM d_icd_diagnoses ORDER BY row_id",
-    "proc": "SELECT long_title FROM d_icd_procedures ORDER BY row_id",
-    "lab": "SELECT label FROM d_labitems WHERE label IS NOT NULL ORDER BY row_id",
-    "abbrev": "SELECT DISTINCT abbreviation FROM d_items WHERE lower(abbreviation) <> lower(label)",
-}
+_NOT_DRAWN = ("vital", "study")  # from a vocabulary: their samplers know them otherwise
+LOOKUPS = {source.table: source.lookup for source in SOURCES.values() if source.lookup}
+_ABBREVIATIONS = (
+    "SELECT DISTINCT abbreviation FROM d_items WHERE lower(abbreviation) <> lower(label)"
+)
 _LAB_VALUES = (
     "SELECT l.label, e.valuenum FROM labevents e JOIN d_labitems l ON l.itemid = e.itemid "
     "WHERE e.valuenum IS NOT NULL GROUP BY l.label, e.row_id % 7"
@@ -90,29 +90,26 @@ def _read(connection: sqlite3.Connection) -> Vocabulary:
     def texts(sql: str) -> tuple[str, ...]:
         return _clean(row[0] for row in connection.execute(sql))
 
-    values = {kind: texts(sql) for kind, sql in _OCCURRING.items()}
+    def numbers(sql: str) -> tuple[int, ...]:
+        return tuple(int(row[0]) for row in connection.execute(sql) if row[0] is not None)
+
+    values = {
+        kind: texts(_occurring(*place)) for kind, place in COLUMNS.items() if kind not in _NOT_DRAWN
+    }
     dictionary: dict[str, tuple[str, ...]] = {}
     shuffle = random.Random(0)
-    for kind, sql in _DICTIONARY.items():
+    for kind in ("dx", "proc", "lab", "abbrev"):
         occurring = set(values.get(kind, ()))
-        found = [text for text in texts(sql) if text not in occurring]
+        named = LOOKUPS[COLUMNS[kind][0]] if kind in COLUMNS else None
+        every = texts(f"SELECT {named.label} FROM {named.table}" if named else _ABBREVIATIONS)
+        found = [text for text in every if text not in occurring]
         shuffle.shuffle(found)
         dictionary[kind] = tuple(found[:_FEW])
-    patients = tuple(
-        int(row[0])
-        for row in connection.execute("SELECT subject_id FROM patients ORDER BY subject_id")
-    )
-    years = tuple(
-        int(row[0])
-        for row in connection.execute(
-            "SELECT DISTINCT strftime('%Y', admittime) FROM admissions ORDER BY 1"
-        )
-        if row[0]
-    )
+    patients = numbers("SELECT subject_id FROM patients ORDER BY subject_id")
+    years = numbers("SELECT DISTINCT strftime('%Y', admittime) FROM admissions ORDER BY 1")
     measured: dict[str, list[float]] = {}
     has_images = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tb_cxr'").fetchone()
     images = "SELECT DISTINCT study_id FROM tb_cxr ORDER BY 1"
-    studies = [int(row[0]) for row in connection.execute(images)] if has_images else []
     for label, value in connection.execute(_LAB_VALUES):
         measured.setdefault(label, []).append(float(value))
     return Vocabulary(
@@ -121,8 +118,17 @@ def _read(connection: sqlite3.Connection) -> Vocabulary:
         years=years or (2100,),
         dictionary=dictionary,
         lab_values={label: tuple(sorted(set(found))) for label, found in measured.items()},
-        studies=tuple(studies),
+        studies=numbers(images) if has_images else (),
     )
+
+
+def _occurring(table: str, column: str) -> str:
+    """The query for the values of a column, or for the names of its codes."""
+    named = LOOKUPS.get(table)
+    if named is None or named.key != column:
+        return f"SELECT DISTINCT {column} FROM {table}"
+    codes = f"SELECT {column} FROM {table}"
+    return f"SELECT DISTINCT {named.label} FROM {named.table} WHERE {named.key} IN ({codes})"
 
 
 def _clean(found: Iterable[object]) -> tuple[str, ...]:

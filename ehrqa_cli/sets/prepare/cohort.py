@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from ehrqa_cli.contracts.errors import BuildError
-from ehrqa_cli.sets.own.shares import SPLITS, TEST, TRAIN, VALID, fraction, splits_of
+from ehrqa_cli.sets.making.shares import SPLITS, TEST, TRAIN, VALID, fraction, splits_of
 from ehrqa_cli.sets.prepare.frame import Frame, Patient, Visit, draw
 from ehrqa_cli.sets.prepare.images import Study, covering, only
 from ehrqa_cli.sets.prepare.options import GOLD, SETS, SILVER, Options
@@ -39,15 +39,6 @@ class Drawn:
     def studies(self) -> tuple[Study, ...]:
         """Their studies, by patient and time."""
         return tuple(s for p in self.patients for s in p.studies)
-
-
-@dataclass
-class _Draw:
-    """A database's patients being drawn."""
-
-    name: str
-    size: int
-    steps: Counter[str] = field(default_factory=Counter)
 
 
 def read_patients(source: EhrSource, studies: Mapping[int, Sequence[Study]]) -> list[Patient]:
@@ -84,12 +75,8 @@ def read_patients(source: EhrSource, studies: Mapping[int, Sequence[Study]]) -> 
 
 def _time(value: object) -> str:
     text = str(value)[:19]
-    return str(datetime.fromisoformat(text)) if len(text) != 19 else _checked(text)
-
-
-def _checked(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
+    moment = datetime.fromisoformat(text)
+    return text if len(text) == 19 else str(moment)
 
 
 def _placed(studies: Sequence[Study], visits: Sequence[Visit]) -> tuple[Study, ...]:
@@ -117,7 +104,7 @@ def choose(
         pool = [p for p in patients if (name == GOLD) == _is_gold(p, checked)]
         if name == GOLD:
             pool = [replace(p, studies=tuple(only({0: list(p.studies)}, checked)[0])) for p in pool]
-        found[name] = _chosen(_Draw(name, getattr(options, name)), pool, options, frame)
+        found[name] = _chosen(name, pool, options, frame)
     if not any(d.patients for d in found.values()):
         shown = "; ".join(f"{k}: {v:,}" for k, v in found[SILVER].steps.items())
         raise BuildError(
@@ -135,9 +122,8 @@ def _is_gold(patient: Patient, gold: Collection[int]) -> bool:
     return any(s.study in gold for s in patient.studies)
 
 
-def _chosen(draw_of: _Draw, pool: Sequence[Patient], options: Options, frame: Frame) -> Drawn:
-    steps, name = draw_of.steps, draw_of.name
-    steps["patients"] = len(pool)
+def _chosen(name: str, pool: Sequence[Patient], options: Options, frame: Frame) -> Drawn:
+    steps = Counter({"patients": len(pool)})
     able = []
     for patient in pool:
         why = _unfit(patient, options, frame)
@@ -146,7 +132,7 @@ def _chosen(draw_of: _Draw, pool: Sequence[Patient], options: Options, frame: Fr
         else:
             able.append(patient)
     steps["eligible"] = len(able)
-    taken, current = _sampled(draw_of, able, options, frame)
+    taken, current = _sampled(name, able, options, frame, steps)
     steps["drawn"] = len(taken)
     shifts = {}
     for patient in taken:
@@ -177,13 +163,13 @@ def _unfit(patient: Patient, options: Options, frame: Frame) -> str:
 
 
 def _sampled(
-    draw_of: _Draw, able: Sequence[Patient], options: Options, frame: Frame
+    name: str, able: Sequence[Patient], options: Options, frame: Frame, steps: Counter[str]
 ) -> tuple[list[Patient], set[int]]:
     """The patients drawn, ascending, and which of them are in hospital now."""
-    order = sorted(able, key=lambda p: (fraction(options.seed, draw_of.name, p.id), p.id))
+    order = sorted(able, key=lambda p: (fraction(options.seed, name, p.id), p.id))
     if options.even_ages:
         order = _even(order)
-    size = min(draw_of.size, len(order))
+    size = min(getattr(options, name), len(order))
     quota = round(options.current * size)
     taken: list[Patient] = []
     present: set[int] = set()
@@ -193,7 +179,7 @@ def _sampled(
         # Somebody whose visit lasts, or whose visits fill the frame, cannot but be there now.
         must = not frame.shifts(patient, False)
         if must and len(present) >= quota:
-            draw_of.steps["in hospital now beyond the share of current patients"] += 1
+            steps["in hospital now beyond the share of current patients"] += 1
             continue
         taken.append(patient)
         if must:

@@ -14,10 +14,10 @@ from pathlib import Path
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr.backend import bulk
-from ehrqa_cli.ehr.demo.costs import add_costs
+from ehrqa_cli.ehr.mimic.costs import add_costs
 from ehrqa_cli.ehr.mimic.values import Dates
 from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, TIME_TYPE, EhrTable
-from ehrqa_cli.sets.own.shares import fraction
+from ehrqa_cli.sets.making.shares import fraction
 from ehrqa_cli.sets.prepare.cohort import Drawn
 from ehrqa_cli.sets.prepare.options import Options
 from ehrqa_cli.sets.prepare.source import EhrSource

@@ -15,13 +15,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.sets.prepare.source import EhrSource
 
 FRONTAL = ("AP", "PA")
 MOST_STUDIES = 20
+STEPS = (
+    "images", "not frontal", "not the first of its study",
+    f"beyond {MOST_STUDIES} studies of a patient",
+)  # fmt: skip
 METADATA = ("dicom_id", "subject_id", "study_id", "ViewPosition", "StudyDate", "StudyTime")
 _HINT = "name mimic-cxr-2.0.0-metadata.csv[.gz] of MIMIC-CXR, or a table of the same columns"
 
@@ -36,6 +40,9 @@ class Study:
     time: str
     view: str
     visit: int | None = None
+
+
+Image = TypeVar("Image", bound=Study)
 
 
 def read_metadata(path: Path) -> Iterator[Study]:
@@ -86,28 +93,28 @@ def read_table(source: EhrSource) -> Iterator[Study]:
         )
 
 
-def select(images: Iterable[Study], steps: Counter[str]) -> dict[int, list[Study]]:
-    """One image of each study, by patient, in the order of time; ``steps`` counts what went."""
-    first: dict[tuple[int, int], Study] = {}
+def one_each(images: Iterable[Image], steps: Counter[str]) -> dict[int, list[Image]]:
+    """One image of each study, by patient, in the order of time; ``steps`` counts, under the names
+    of ``STEPS``, what there was and what went."""
+    every, sideways, later, beyond = STEPS
+    first: dict[int, Image] = {}
     for image in images:
-        steps["images"] += 1
+        steps[every] += 1
         if image.view not in FRONTAL:
-            steps["not frontal"] += 1
+            steps[sideways] += 1
             continue
-        key = (image.patient, image.study)
-        other = first.get(key)
+        other = first.get(image.study)
         if other is not None:
-            steps["not the first of its study"] += 1
+            steps[later] += 1
         if other is None or (image.time, image.image) < (other.time, other.image):
-            first[key] = image
-    found: dict[int, list[Study]] = {}
+            first[image.study] = image
+    found: dict[int, list[Image]] = {}
     for study in sorted(first.values(), key=lambda s: (s.patient, s.time, s.study)):
         own = found.setdefault(study.patient, [])
         if len(own) < MOST_STUDIES:
             own.append(study)
         else:
-            steps[f"beyond {MOST_STUDIES} studies of a patient"] += 1
-    steps["studies"] = sum(map(len, found.values()))
+            steps[beyond] += 1
     return found
 
 

@@ -12,22 +12,24 @@ import csv
 import gzip
 import io
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.images import Relation
 from ehrqa_cli.ehr.cxr_vocabulary import ATTRIBUTES, CATEGORY_OF, OBJECTS
-from ehrqa_cli.sets.prepare.images import opened
+from ehrqa_cli.sets.making.files import replace_text, whole
+from ehrqa_cli.sets.prepare.images import Study, opened
 from ehrqa_cli.vqa import OracleGraphs
 from ehrqa_cli.vqa.ontology import POSSIBLE, children, parts
 
 GRAPHS, STUDIES = "scene_graph.tsv.gz", "studies.tsv"
-# Names of the columns of a table of checked labels: ours, and those of Chest ImaGenome's gold set.
-_STUDY, _IMAGE = ("study_id",), ("image_id", "dicom_id")
-_OBJECT, _ATTRIBUTE = ("object", "bbox"), ("attribute", "label_name")
-_PRESENT = ("present", "context")
+# Columns of Chest ImaGenome's table of checked labels, by our names for them.
+_THEIRS = {
+    "image_id": "dicom_id", "object": "bbox", "attribute": "label_name", "present": "context",
+}  # fmt: skip
 _YES, _NO = frozenset({"1", "yes", "true", "present"}), frozenset({"0", "no", "false", "absent"})
 _GOLD_HINT = "it needs study_id or image_id; for labels of its own also object, attribute, present"
 
@@ -58,41 +60,33 @@ def read_checked(path: Path, study_of: Mapping[str, int]) -> Checked:
         with opened(path) as file:
             head = file.readline()
             separator = "\t" if "\t" in head else ","
-            names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
-            at = {kind[0]: _column(names, kind) for kind in _KINDS}
-            if at["study_id"] is None and at["image_id"] is None:
+            cells = next(csv.reader([head], delimiter=separator), [])
+            names = [name.strip().lower() for name in cells]
+            for ours, theirs in _THEIRS.items():
+                if ours not in names:
+                    names = [ours if name == theirs else name for name in names]
+            if "study_id" not in names and "image_id" not in names:
                 raise UsageError(f"{path} has no column study_id or image_id", _GOLD_HINT)
-            return _checked(path, csv.reader(file, delimiter=separator), at, study_of)
+            return _checked(path, names, csv.reader(file, delimiter=separator), study_of)
     except (OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", _GOLD_HINT) from None
 
 
-_KINDS = (_STUDY, _IMAGE, _OBJECT, _ATTRIBUTE, _PRESENT)
-
-
-def _column(names: list[str], wanted: Iterable[str]) -> int | None:
-    lower = [name.lower() for name in names]
-    return next((lower.index(name) for name in wanted if name in lower), None)
-
-
 def _checked(
     path: Path,
+    names: Sequence[str],
     rows: Iterable[list[str]],
-    at: Mapping[str, int | None],
     study_of: Mapping[str, int],
 ) -> Checked:
-    def cell(row: list[str], name: str) -> str:
-        place = at[name]
-        return row[place].strip().lower() if place is not None and place < len(row) else ""
-
-    own = all(at[name] is not None for name in ("object", "attribute", "present"))
+    own = {"object", "attribute", "present"} <= set(names)
     known = frozenset(study_of.values())
     images = {name.lower(): study for name, study in study_of.items()}
     studies: set[int] = set()
     said: dict[int, dict[Relation, bool]] = {}
-    for number, row in enumerate(rows, 2):
-        named, image = cell(row, "study_id"), cell(row, "image_id")
-        if at["study_id"] is not None and not named.lstrip("s").isdigit():
+    for number, cells in enumerate(rows, 2):
+        row = defaultdict(str, zip(names, (cell.strip().lower() for cell in cells), strict=False))
+        named, image = row["study_id"], row["image_id"]
+        if "study_id" in names and not named.lstrip("s").isdigit():
             raise UsageError(f"{path}, line {number}: study_id is no number: {named[:40]}", "")
         study = int(named.lstrip("s")) if named else images.get(image.partition(".")[0])
         if study is None or study not in known:
@@ -100,13 +94,13 @@ def _checked(
         studies.add(study)
         if not own:
             continue
-        answer = cell(row, "present")
+        answer = row["present"]
         if answer not in _YES | _NO:
             raise UsageError(
                 f"{path}, line {number}: {answer[:40]!r} is neither yes nor no", _GOLD_HINT
             )
         # Of several mentions in a report the last one counts, as in its impression.
-        said.setdefault(study, {})[(cell(row, "object"), cell(row, "attribute"))] = answer in _YES
+        said.setdefault(study, {})[(row["object"], row["attribute"])] = answer in _YES
     present = {s: frozenset(r for r, yes in found.items() if yes) for s, found in said.items()}
     return Checked(frozenset(studies), present if own else {})
 
@@ -155,32 +149,21 @@ def carrier(relations: Iterable[Relation]) -> Callable[[Collection[Relation]], s
     return lambda present: {r for r, shown in below.items() if not shown.isdisjoint(present)}
 
 
-@dataclass(frozen=True)
-class StudyLine:
-    """A line of studies.tsv."""
-
-    study: int
-    image: str
-    view: str
-    sex: str
-    patient: int
-    time: str
-
-
 def write_labels(
     folder: Path,
-    lines: Iterable[StudyLine],
+    studies: Iterable[Study],
     labels: Mapping[int, Label],
     relations: list[Relation],
+    sexes: Mapping[int, str],
 ) -> dict[str, int]:
-    """Write both tables; counts of what is in them. The same labels give the same bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    own = [line for line in lines if line.study in labels]
+    """Write both tables, of the studies that have labels, with the sex of each patient; counts of
+    what is in them. The same labels give the same bytes."""
+    own = [line for line in studies if line.study in labels]
     counts = {"studies": len(own), "relations": len(relations), "present": 0, "impossible": 0}
     carry, possible = carrier(relations), frozenset(relations)
-    part = folder / (GRAPHS + ".part")
     # No name and no time in the header of the compressed file.
     with (
+        whole(folder / GRAPHS) as part,
         part.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
         io.TextIOWrapper(packed, "utf-8", newline="\n") as file,
@@ -196,19 +179,18 @@ def write_labels(
                 if here or (place, name) not in label.unknown:
                     kind = CATEGORY_OF.get(name, "")
                     file.write(f"{line.study}\t{place}\t{name}\t{kind}\t{here}\n")
-    part.replace(folder / GRAPHS)
-    part = folder / (STUDIES + ".part")
-    part.write_text("".join(_study_lines(own, labels)), encoding="utf-8")
-    part.replace(folder / STUDIES)
+    replace_text(folder / STUDIES, "".join(_study_lines(own, labels, sexes)))
     return counts
 
 
-def _study_lines(lines: Iterable[StudyLine], labels: Mapping[int, Label]) -> Iterator[str]:
+def _study_lines(
+    lines: Iterable[Study], labels: Mapping[int, Label], sexes: Mapping[int, str]
+) -> Iterator[str]:
     yield "study_id\timage_id\tview\tgender\tctr\tmtr\tsubject_id\tstudydatetime\n"
     for line in lines:
         label = labels[line.study]
         widths = f"{_shown(label.heart)}\t{_shown(label.mediastinum)}"
-        about = f"{line.image}\t{line.view}\t{line.sex}\t{widths}"
+        about = f"{line.image}\t{line.view}\t{sexes.get(line.patient, '')}\t{widths}"
         yield f"{line.study}\t{about}\t{line.patient}\t{line.time}\n"
 
 

@@ -25,24 +25,22 @@ from ehrqa_cli.ehr.mimic.files import find
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.schema import TABLES, TIME_TYPE
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import WORK, Journal, Plain, replace_text, writing
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, replace_text, writing
+from ehrqa_cli.sets.making.journal import WORK, Journal
 from ehrqa_cli.sets.prepare import imagenome
 from ehrqa_cli.sets.prepare.cohort import Drawn, choose, read_patients, split_names
 from ehrqa_cli.sets.prepare.copy import Copied, TableCount, kept_studies, write_database
-from ehrqa_cli.sets.prepare.images import Study, only, read_metadata, read_table, select
+from ehrqa_cli.sets.prepare.images import Study, one_each, only, read_metadata, read_table
 from ehrqa_cli.sets.prepare.labels import (
     Checked,
     Label,
-    StudyLine,
     from_folder,
     read_checked,
     read_relations,
     write_labels,
 )
 from ehrqa_cli.sets.prepare.options import GOLD, Options
-from ehrqa_cli.sets.prepare.report import readme
 from ehrqa_cli.sets.prepare.source import EhrSource
 from ehrqa_cli.sets.prepare.units import Units, read_units
 from ehrqa_cli.vqa import OracleGraphs
@@ -106,9 +104,9 @@ def prepare(order: Order, report: Report = _silent) -> Plain:
     that do not fit, BuildError, ImportFailed, DatabaseError."""
     journal = Journal(order.out, order.settings())
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     journal.claim()
-    try:
+    with writing(order.out):
         order.out.chmod(0o700)  # patients' records, and whose they are
         with journal.alone():
             work = _Work(order, journal.out / WORK, report)
@@ -116,11 +114,7 @@ def prepare(order: Order, report: Report = _silent) -> Plain:
                 card = {"settings": journal.settings, **work.run()}
             finally:
                 work.close()
-            whole = cards.write_card(journal.out, card, readme(card))
-    except OSError as error:
-        raise writing(order.out, error) from None
-    journal.clear()
-    return whole
+        return cards.finish(journal, card, cards.readme("prepare", card))
 
 
 class _Work:
@@ -193,15 +187,19 @@ class _Work:
 
     def _images(self) -> dict[int, list[Study]]:
         if self.order.metadata is not None:
-            return select(read_metadata(self.order.metadata), self.steps)
-        if self.source.has("tb_cxr"):
-            return select(read_table(self.source), self.steps)
-        if self.order.scene_graphs is not None:
+            images = read_metadata(self.order.metadata)
+        elif self.source.has("tb_cxr"):
+            images = read_table(self.source)
+        elif self.order.scene_graphs is not None:
             raise BuildError(
                 "the EHR has no table tb_cxr: it knows of no chest X-rays",
                 "name MIMIC-CXR's metadata with --metadata, or leave --scene-graphs out",
             )
-        return {}
+        else:
+            return {}
+        found = one_each(images, self.steps)
+        self.steps["studies"] = sum(map(len, found.values()))
+        return found
 
     def _labels(
         self, images: Mapping[int, Sequence[Study]]
@@ -261,21 +259,11 @@ class _Work:
         times = kept_studies(drawn, self.options.now)
         path = self.order.out / drawn.name / DATABASE
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as opened:
-            sexes = dict(opened.execute("SELECT subject_id, gender FROM patients"))
-        words = {"m": "male", "f": "female"}
-        lines = [
-            StudyLine(
-                s.study,
-                s.image,
-                s.view,
-                words.get(str(sexes.get(s.patient, ""))[:1].lower(), ""),
-                s.patient,
-                times[s.study][1],
-            )
-            for s in sorted(drawn.studies, key=lambda s: s.study)
-            if s.study in times
-        ]
-        return write_labels(self.order.out / drawn.name / LABELS, lines, labels, relations)
+            found = opened.execute("SELECT subject_id, lower(substr(gender, 1, 1)) FROM patients")
+            sexes = {who: {"m": "male", "f": "female"}.get(sex, "") for who, sex in found}
+        moved = [replace(s, time=times[s.study][1]) for s in drawn.studies if s.study in times]
+        moved.sort(key=lambda s: s.study)
+        return write_labels(self.order.out / drawn.name / LABELS, moved, labels, relations, sexes)
 
     def _lists(self, drawn: Mapping[str, Drawn], units: Units) -> None:
         lines = ["subject_id\tdatabase\tsplit"]

@@ -16,7 +16,7 @@ from ehrqa_cli.tui.picture import HalfBlocks
 from ehrqa_cli.tui.show import text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import ImageView
+    from ehrqa_cli.engine.chat.views import ImageView
     from ehrqa_cli.tui.picture import Grey
 
 _EMPTY = "An X-ray that an answer rests on appears here, with its findings."

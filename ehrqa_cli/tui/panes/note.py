@@ -15,7 +15,7 @@ from ehrqa_cli.cli.output import safe
 from ehrqa_cli.tui.show import text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import NoteLine, NoteView
+    from ehrqa_cli.engine.chat.views import NoteLine, NoteView
 
 _EMPTY = "A note that an answer cites appears here, with the lines marked."
 _AROUND = 400  # lines shown before and after the first mark: a screen must not wait for more

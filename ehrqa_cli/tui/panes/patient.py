@@ -11,8 +11,8 @@ from textual.widgets import Static
 from ehrqa_cli.tui.show import one_line, sparkline, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import LabSeries, PatientSummary
     from ehrqa_cli.engine.chat.events import PatientRead
+    from ehrqa_cli.engine.chat.patient import LabSeries, PatientSummary
 
 _EMPTY = (
     "No patient is chosen. Ask about one by number, or press F7 again to choose one;"

@@ -18,7 +18,7 @@ from ehrqa_cli.tui.show import text
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
-    from ehrqa_cli.engine.chat import Turn
+    from ehrqa_cli.engine.chat.values import Turn
 
 _EMPTY = "How a question was read appears here."
 # (name of the part, its heading), above and below the editor.

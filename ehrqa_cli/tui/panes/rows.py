@@ -12,7 +12,8 @@ from textual.widgets import Static
 from ehrqa_cli.tui.show import cell, text
 
 if TYPE_CHECKING:
-    from ehrqa_cli.engine.chat import Evidence, Turn
+    from ehrqa_cli.engine.chat.values import Turn
+    from ehrqa_cli.engine.chat.views import Evidence
 
 _EMPTY = "The rows of an answer appear here."
 

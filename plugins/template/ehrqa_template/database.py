@@ -31,6 +31,7 @@ class Folder(Backend[sqlite3.Connection]):
 
     dialect: ClassVar[str] = "template"
     words: ClassVar[type[Dialect] | None] = Words  # leave it out where you take SQLite's SQL
+    ready_counts: ClassVar[bool] = False  # the time of reading the files is not the question's
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -78,11 +79,15 @@ class Folder(Backend[sqlite3.Connection]):
         if held is not None:
             return held
         made = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        made.create_function(AS_REAL, 1, _as_real, deterministic=True)
-        for table, kinds in self._types.items():
-            _read(made, self._folder / f"{table}.csv", kinds)
-        made.execute("PRAGMA query_only = ON")
-        made.set_authorizer(self._allowed)
+        try:
+            made.create_function(AS_REAL, 1, _as_real, deterministic=True)
+            for table, kinds in self._types.items():
+                _read(made, self._folder / f"{table}.csv", kinds)
+            made.execute("PRAGMA query_only = ON")
+            made.set_authorizer(self._allowed)
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def rows(
@@ -108,6 +113,8 @@ class Folder(Backend[sqlite3.Connection]):
         del held, limits
         if isinstance(error, sqlite3.DataError):
             return LimitExceeded("a text in the query is too long", "ask for less at once")
+        if isinstance(error, (OSError, UnicodeError, csv.Error)):
+            return DatabaseError(f"cannot read {self._folder}: {error}", "is it CSV in UTF-8?")
         if isinstance(error, (sqlite3.Error, sqlite3.Warning)):
             return DatabaseError(f"SQL error: {error}", "`ehrqa db info` lists tables and columns")
         return None
@@ -139,8 +146,9 @@ def _header(path: Path) -> dict[str, str]:
 
 def _read(connection: sqlite3.Connection, path: Path, kinds: Mapping[str, str]) -> None:
     """Make a table of a file. Raises sqlite3's errors."""
-    name = path.stem.replace('"', '""')
-    columns = ", ".join(f'"{c}" {_TYPES.get(kind, "TEXT")}' for c, kind in kinds.items())
+    name, *names = (part.replace('"', '""') for part in (path.stem, *kinds))
+    types = [_TYPES.get(kind, "TEXT") for kind in kinds.values()]
+    columns = ", ".join(f'"{c}" {type_}' for c, type_ in zip(names, types, strict=True))
     connection.execute(f'CREATE TABLE "{name}" ({columns})')
     marks = ", ".join("?" * len(kinds))
     with path.open(encoding="utf-8", newline="") as file:

@@ -15,12 +15,12 @@ from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.contracts.types import Limits
 from ehrqa_cli.ehr.demo import crowd as demo_crowd
 from ehrqa_cli.ehr.demo import folder as demo_folder
-from ehrqa_cli.ehr.demo.costs import price
 from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Crowd, Pool, Rows, seconds
 from ehrqa_cli.ehr.demo.folder import Size, build_folder
 from ehrqa_cli.ehr.demo.make import build_demo
 from ehrqa_cli.ehr.demo.people import AS_OF
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
+from ehrqa_cli.ehr.mimic.costs import price
 from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 from ehrqa_cli.vqa.tables.demo_films import RELATIONS, dictionaries, films
 
@@ -188,7 +188,7 @@ def test_the_first_patients_are_those_of_the_sqlite_file(
     small: sqlite3.Connection, tmp_path: Path
 ) -> None:
     pytest.importorskip("ehrqa_duckdb")
-    from ehrqa_cli.ehr.backend.open import open_database
+    from ehrqa_cli.ehr.open import open_database
 
     build_folder(tmp_path / "a", Size(COUNT, seed=5))
     database = open_database(tmp_path / "a")
@@ -210,7 +210,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_a_folder_is_an_ehr_and_the_same_twice(tmp_path: Path) -> None:
     pytest.importorskip("ehrqa_duckdb")
-    from ehrqa_cli.ehr.backend.open import open_database
+    from ehrqa_cli.ehr.open import open_database
     from ehrqa_cli.vqa.tables import reader_of
 
     build(tmp_path / "a")

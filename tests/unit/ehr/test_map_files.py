@@ -16,12 +16,12 @@ from ehrqa_cli.contracts.errors import (
     UsageError,
 )
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping import check as mapping_check
 from ehrqa_cli.ehr.mapping import document as mapping
 from ehrqa_cli.ehr.mapping import template as mapping_template
 from ehrqa_cli.ehr.mapping.fit import fit, signed
 from ehrqa_cli.ehr.mapping.mapped import Mapped
+from ehrqa_cli.ehr.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.schema import TABLES, missing
 from ehrqa_cli.ehr.value_index import ValueIndex
 

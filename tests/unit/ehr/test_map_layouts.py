@@ -20,10 +20,10 @@ from ehrqa_cli.contract_suite.database import same_rows, sample_tables
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.dialects import translate
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.mapping import check as mapping_check
 from ehrqa_cli.ehr.mapping.mapped import Mapped
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.ehr.schema import BY_NAME
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.engine.evidence import rows_for

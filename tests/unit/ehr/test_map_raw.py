@@ -16,11 +16,11 @@ import pytest
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.ehr.schema import TABLES
 
 ALL = Limits(seconds=120.0, rows=200_000)

@@ -17,8 +17,8 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import backend_of, open_database, path_of
 from ehrqa_cli.ehr.backend.translated import Translated
+from ehrqa_cli.ehr.open import backend_of, open_database, path_of
 
 # A dialect of which only LIKE is ever written here.
 Words: type[Dialect] = type(
@@ -73,6 +73,10 @@ class Elsewhere(Database):
 class Nowhere(Elsewhere):
     tables: ClassVar[dict[str, tuple[str, ...]]] = {"patients": ("row_id",)}
     told: ClassVar[str | None] = None
+
+
+def _does_not_load(path: Path) -> bool:
+    raise PluginError("the plugin 'elsewhere' does not load", "mend it")
 
 
 @pytest.fixture
@@ -159,6 +163,9 @@ def test_a_file_is_opened_by_the_plugin_that_knows_it(
     odd = tmp_path / "odd.ehr"
     odd.write_text("mine")
     assert backend_of(odd)[0] == "sqlite"  # nobody's: SQLite's error says what it is not
+    with monkeypatch.context() as patched, pytest.raises(PluginError, match="does not load"):
+        patched.setattr(Elsewhere, "knows", _does_not_load)
+        backend_of(odd)  # it might have been that one's
     monkeypatch.setattr(Nowhere, "in_files", True)
     monkeypatch.setattr(Nowhere, "knows", lambda path: path.suffix == ".ehr")
     assert backend_of(odd) == ("nowhere", str(odd))

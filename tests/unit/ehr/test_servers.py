@@ -10,7 +10,7 @@ import pytest
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.ehr.backend import servers
-from ehrqa_cli.ehr.backend.open import address_of, backend_of, path_of
+from ehrqa_cli.ehr.open import address_of, backend_of, path_of
 
 ADDRESS = "postgresql://reader@ward-7.example:5433/ehr?sslmode=require"
 

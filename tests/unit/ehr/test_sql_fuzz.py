@@ -23,7 +23,7 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Row
-from ehrqa_cli.ehr.backend.open import open_as_it_is
+from ehrqa_cli.ehr.open import open_as_it_is
 from ehrqa_cli.vqa import Vqa
 
 from ..neuralsql.test_images import CASES, Labels, make

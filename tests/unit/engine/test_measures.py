@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ehrqa_cli.engine.lexicon import added
+from ehrqa_cli.engine import measures
+from ehrqa_cli.engine.lexicon import added, common_words, content_words
 from ehrqa_cli.engine.measures import left_out
+from ehrqa_cli.logical_form.grammar import ROLES, words_for
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,32 @@ def test_nothing_is_missing(question: str, form: str) -> None:
 )
 def test_a_condition_that_nobody_asked_for(question: str, form: str, word: str | None) -> None:
     assert added(question, form) == word
+
+
+def heard(entry: str) -> list[str]:
+    """What is left of a question that is this entry, when nothing is a common word."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ehrqa_cli.engine.lexicon.common_words", str)
+        return [word.removesuffix("'s") for word in content_words(entry)]
+
+
+def test_every_common_word_can_be_one_of_a_question() -> None:
+    entries = common_words().split()
+    assert len(set(entries)) == len(entries)
+    assert [e for e in entries if heard(e.rstrip("*")) != [e.rstrip("*")]] == []
+
+
+@pytest.mark.parametrize("lexeme", sorted(ROLES))
+def test_every_word_of_a_lexeme_can_be_one_of_a_question(lexeme: str) -> None:
+    entries = words_for(lexeme).split()
+    assert len(set(entries)) == len(entries)
+    # Conditions are looked for in words with a hyphen too.
+    compounds = any(role.asked for role in ROLES[lexeme])
+    bare = [e.rstrip("*") for e in entries if not (compounds and "-" in e)]
+    assert [word for word in bare if heard(word) != [word]] == []
+
+
+def test_measures_and_counts_are_given_by_some_word() -> None:
+    roles = [role for several in ROLES.values() for role in several]
+    assert {kind for role in roles for kind in role.gives} == set(measures._MEASURES)
+    assert {kind for role in roles for kind in role.counts} == set(measures._UNITS)

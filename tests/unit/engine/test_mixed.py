@@ -84,7 +84,7 @@ def mixed(
     form = parse(f'exists {KINDS[kind]} "{subject}" patient {PATIENT}')
     titles = Select("name", Event(KINDS[kind]))
     forms = {"form": form, "titles": titles}
-    return Mixed("", kind, aspect, relation, subject, subject, PATIENT, **forms, **more)
+    return Mixed(kind, aspect, relation, subject, subject, PATIENT, **forms, **more)
 
 
 ROW = {"kind": "row", "table": "prescriptions", "key": {"row_id": 5}}
@@ -235,16 +235,13 @@ def test_a_title_that_says_more_is_found_by_its_words(notes: NoteStore):
     assert found.value == "yes" and title in found.text and CODE in found.evidence
 
 
-def test_a_declining_and_a_failing_table_path(notes: NoteStore):
+def test_where_the_tables_decline(notes: NoteStore):
     declined = Answer(
         Question("asked"), Status.ABSTAINED, reason="No such drug.", reason_kind="unlinked_value"
     )
     found = run(notes, mixed("furosemide"), declined)
     assert found.status is Status.ABSTAINED and "No such drug." in found.text
     assert found.reason is not None and found.reason.kind == "mixed_table"
-    error = {"message": "it broke", "hint": "mend it"}
-    failed = run(notes, mixed("furosemide"), Answer(Question("?"), Status.FAILED, error=error))
-    assert failed.status is Status.FAILED and failed.error == error
 
 
 def test_a_name_that_the_tables_lack_is_not_asked_for(notes: NoteStore):

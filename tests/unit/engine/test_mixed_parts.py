@@ -218,7 +218,7 @@ def test_routes():
 
 
 def mixed(kind: ComparedKind, subject: str, value: str | None = None) -> Mixed:
-    return Mixed("", kind, Aspect.DOSE, Relation.SAME, subject, value, 1, "", ())
+    return Mixed(kind, Aspect.DOSE, Relation.SAME, subject, value, 1)
 
 
 def test_names_in_notes():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.evaluate.asked import GoldQuestion, swap_ids
+from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.asked import GoldQuestion, read_gold, swap_ids
 from ehrqa_cli.evaluate.rows import plain_rows
 
 
@@ -33,12 +35,22 @@ def test_other_answers(given: tuple, gold: tuple) -> None:  # type: ignore[type-
     assert plain_rows(given) != plain_rows(gold)
 
 
-def test_what_is_to_be_declined_has_no_gold() -> None:
-    assert not GoldQuestion("her phone?").answerable
-    assert (
-        GoldQuestion("how many?", sql="SELECT 1").answerable
-        and GoldQuestion("none?", rows=()).answerable
+def test_files_are_read_as_those_of_eval_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "question,gold_sql,answer,answerable,patient_id,group,tier\n"
+        "a?,SELECT 1,,,7,g,1\n"
+        'b?,,"[1, 2]",true,,,1\n'
+        "c?,,,no,,,2\n"
     )
+    assert read_gold(path) == [
+        GoldQuestion("a?", {"sql": "SELECT 1"}, 7, "g"),
+        GoldQuestion("b?", {"rows": [[1], [2]]}, group="b?"),
+        GoldQuestion("c?", group="c?"),
+    ]
+    path.write_text("question,answer\na?,\n")
+    with pytest.raises(EvaluationError, match=r"question 1 of .* has no gold"):
+        read_gold(path)
 
 
 def test_ids_are_swapped_for_real_ones_and_nothing_else() -> None:

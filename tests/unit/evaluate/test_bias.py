@@ -10,7 +10,7 @@ import pytest
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.bias import split
 from ehrqa_cli.evaluate.bias.ngrams import Patterns, ngrams, words
-from ehrqa_cli.evaluate.load import Dataset, Item, load_ehrsql
+from ehrqa_cli.evaluate.ehrsql.load import Dataset, Item, load_ehrsql
 
 
 def test_ngrams_are_lower_cased_words_without_punctuation() -> None:

@@ -19,8 +19,8 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.evaluate.ehrnoteqa import EhrNoteQa, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import FREE_TEXT, MULTI_CHOICE, best_rank, record_of
 from ehrqa_cli.evaluate.ehrnoteqa.tables import evidence_scores
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.note_answers import cited
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.runner import BenchmarkRun
 from ehrqa_cli.evaluate.systems import Chosen
 from ehrqa_cli.notes.lengths import band_of, level_of, tokens_of
@@ -195,7 +195,7 @@ def run(
     form: str = MULTI_CHOICE,
     judge: Judge | None = None,
     out: Path | None = None,
-) -> ImageReport:
+) -> RunReport:
     """A reader that is asked, or a file of predictions."""
     benchmark = EhrNoteQa(form=form)
     benchmark.judge = judge

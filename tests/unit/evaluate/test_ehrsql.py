@@ -14,7 +14,7 @@ from engine.fakes import AS_OF, MemoryDatabase
 from ehrqa_cli.contracts.benchmarks import Reads
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
-from ehrqa_cli.evaluate import ehrsql, load
+from ehrqa_cli.evaluate.ehrsql import benchmark, execution, load, run_ehrsql
 from ehrqa_cli.evaluate.journal import Journal
 from ehrqa_cli.evaluate.predictions import read_predictions
 from ehrqa_cli.evaluate.records import Record, read_records, split_record
@@ -26,8 +26,8 @@ ITEM = load.Item("a", "sodium of 7?", GOLD)
 NONE = load.Item("n", "who is on call?", None)
 
 
-def judge(*unseen: str) -> ehrsql.Judge:
-    return ehrsql.Judge(MemoryDatabase(), AS_OF, frozenset(unseen))
+def judge(*unseen: str) -> execution.Judge:
+    return execution.Judge(MemoryDatabase(), AS_OF, frozenset(unseen))
 
 
 def write_2024(folder: Path, **labels: str | None) -> Path:
@@ -216,7 +216,7 @@ def fake_session(monkeypatch: pytest.MonkeyPatch) -> None:
     def open_fake(_db: Path, **_given: Any) -> Any:
         return fakes.session(fakes.sql(GOLD, max_entropy=0.0), log=False)
 
-    monkeypatch.setattr(ehrsql, "open_session", open_fake)
+    monkeypatch.setattr(benchmark, "open_session", open_fake)
     tables = {"labevents": ("subject_id", "valuenum")}
     monkeypatch.setattr(MemoryDatabase, "schema", lambda _self: tables)
 
@@ -226,9 +226,7 @@ def test_a_run_over_a_model_scores_and_resumes(tmp_path: Path, fake_session: Non
     db = tmp_path / "db"
     db.write_bytes(b"x")
     seen: list[tuple[int, int]] = []
-    report = ehrsql.run_ehrsql(
-        data, "valid", db, out=tmp_path / "out", progress=lambda *n: seen.append(n)
-    )
+    report = run_ehrsql(data, "valid", db, out=tmp_path / "out", progress=lambda *n: seen.append(n))
     assert (report.overall.correct, report.overall.wrong_on_answerable) == (1, 1)
     assert report.overall.answered_unanswerable == 1 and seen[-1] == (3, 3)
     assert report.overall.rs[0] == pytest.approx(100 / 3)
@@ -238,7 +236,7 @@ def test_a_run_over_a_model_scores_and_resumes(tmp_path: Path, fake_session: Non
     written = json.loads((tmp_path / "out" / "predictions.json").read_text())
     assert written == {"a": GOLD, "b": GOLD, "n": GOLD}
     before = (tmp_path / "out" / "records.jsonl").read_bytes()
-    assert ehrsql.run_ehrsql(data, "valid", db, out=tmp_path / "out").overall == report.overall
+    assert run_ehrsql(data, "valid", db, out=tmp_path / "out").overall == report.overall
     assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
 
 
@@ -250,7 +248,7 @@ def test_predictions_must_cover_the_split(tmp_path: Path, fake_session: None) ->
         connection.execute("INSERT INTO labevents VALUES ('2100-01-01 00:00:00')")
     connection.close()
     with pytest.raises(EvaluationError, match="1 of 2"):
-        ehrsql.run_ehrsql(data, "valid", tmp_path / "db", chosen=Chosen(None, tmp_path / "p.json"))
+        run_ehrsql(data, "valid", tmp_path / "db", chosen=Chosen(None, tmp_path / "p.json"))
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
@@ -264,7 +262,9 @@ def test_gold_queries_give_the_published_answers(shared_data: Path, split: str) 
     items = [item for item in load.load_ehrsql(data, split).items if item.gold]
     # One in forty by default; ALL_GOLD=1 takes them all, which needs some minutes.
     for item in items[:: 1 if os.environ.get("ALL_GOLD") else 40]:
-        rows = neuralsql.run(item.gold or "", database, as_of=as_of, limits=ehrsql.SCORING)[0].rows
+        rows = neuralsql.run(item.gold or "", database, as_of=as_of, limits=execution.SCORING)[
+            0
+        ].rows
         assert comparable(rows) == item.answer, item.id
     database.close()
 
@@ -296,7 +296,7 @@ def test_gold_is_of_the_databases_own_tables_and_our_queries_of_the_mapped_ones(
             connection.executemany(f"INSERT INTO {name} VALUES (?)", [(1,), (2,)])
         connection.close()
         opened.append(SqliteDatabase.open_any(path))
-    both = ehrsql.Judge(opened[0], AS_OF, frozenset(), opened[1])
+    both = execution.Judge(opened[0], AS_OF, frozenset(), opened[1])
     item = load.Item("a", "q", "SELECT x FROM theirs")
     question, query = Question("q"), "SELECT x FROM ours"
     whole = Answer(question, Status.ANSWERED, rows=((2,), (1,)), neuralsql=query)

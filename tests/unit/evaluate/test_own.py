@@ -74,7 +74,7 @@ def test_what_is_read(tmp_path: Path) -> None:
         ([{"question": "a?", "answers": []}], "has no gold"),
         ([{"question": "a?", "answers": [[{"x": 1}]]}], "is no rows"),
         ([{"question": "a?", "gold_sql": ["SELECT 1", None]}], "has no gold"),
-        ([{"question": "a?", "answer": 1, "patient_id": "7"}], "patient_id"),
+        ([{"question": "a?", "answer": 1, "patient_id": "x7"}], "patient_id"),
         ([{"id": 1, "question": "a?", "answer": 1}] * 2, "two questions with the id 1"),
     ],
 )

@@ -11,8 +11,8 @@ from vqa.fakes import FakeGraphs
 
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.contracts.images import ANYWHERE
-from ehrqa_cli.evaluate import relations
-from ehrqa_cli.evaluate.relations import Case, PairAuroc, RelationScores
+from ehrqa_cli.evaluate.mimic_cxr_vqa import relations
+from ehrqa_cli.evaluate.mimic_cxr_vqa.relations import Case, PairAuroc, RelationScores
 from ehrqa_cli.vqa import Vqa, parse
 
 LEFT, RIGHT = ("left lung", "pneumonia"), ("right lung", "pneumonia")

@@ -47,7 +47,7 @@ class Fake:
         self.said = list(said)
         self.prompts: list[str] = []
 
-    def complete(self, system: str, user: str, opening: str) -> str:
+    def __call__(self, system: str, user: str, opening: str) -> str:
         self.prompts.append(f"{system} {user}")
         return self.said.pop(0).removeprefix(opening)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.sets.making.files import Plain, whole, whole_lines
 from ehrqa_cli.sets.notes.review.items import Content, ReviewSet
 from ehrqa_cli.store import own
 
@@ -25,7 +26,6 @@ DECISIONS = (ACCEPTED, EDITED, DROPPED)
 FOLDER = "review"
 _NAME = re.compile(r"[\w][\w.-]{0,40}")
 _JOURNAL, _TIMES, _DRAFTS = ".jsonl", ".times.jsonl", ".drafts.json"
-Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Review:
     def seconds(self) -> dict[str, float]:
         """How long each item took in all, by its id."""
         out: dict[str, float] = {}
-        for line, _ in _whole_lines(self._times):
+        for line, _ in whole_lines(self._times):
             with suppress(KeyError, TypeError, ValueError):
                 out[str(line["id"])] = out.get(str(line["id"]), 0.0) + float(line["seconds"])
         return out
@@ -115,11 +115,12 @@ class Review:
             drafts.pop(item)
         else:
             drafts[item] = dict(fields)
-        part = self._drafts.with_name(self._drafts.name + ".part")
         try:
-            with open(part, "w", encoding="utf-8", opener=_private) as file:
+            with (
+                whole(self._drafts) as part,
+                open(part, "w", encoding="utf-8", opener=_private) as file,
+            ):
                 json.dump(drafts, file, ensure_ascii=False)
-            os.replace(part, self._drafts)
         except OSError as error:
             raise _unwritable(self._drafts, error) from None
 
@@ -132,7 +133,7 @@ class Review:
     def _read(self) -> int:
         """Take in the journal; the offset of its end, without a torn last line."""
         end = 0
-        for number, (line, after) in enumerate(_whole_lines(self._path)):
+        for number, (line, after) in enumerate(whole_lines(self._path)):
             if number == 0:
                 self._check(line)
             elif "undo" in line:
@@ -217,20 +218,3 @@ def reviewers(folder: Path) -> list[str]:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[Plain, int]]:
-    """Whole lines with where each ends; what follows a torn one is not read."""
-    if not path.is_file():
-        return
-    end = 0
-    with path.open("rb") as file:
-        for raw in file:
-            try:
-                line = json.loads(raw.decode("utf-8", "surrogatepass"))
-            except ValueError:
-                return
-            if not raw.endswith(b"\n") or not isinstance(line, dict):
-                return
-            end += len(raw)
-            yield line, end

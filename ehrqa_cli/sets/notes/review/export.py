@@ -9,15 +9,14 @@ from typing import Any
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain, write_lines, writing
+from ehrqa_cli.sets.making.journal import Journal
 from ehrqa_cli.sets.notes.layout import GOLD, NOTES, QUESTIONS, notes_line, write_gold
 from ehrqa_cli.sets.notes.review.decisions import DROPPED, Decision
 from ehrqa_cli.sets.notes.review.figures import agreement, figures, together
 from ehrqa_cli.sets.notes.review.items import ReviewSet
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
 
-Plain = dict[str, Any]
 Given = Mapping[str, Mapping[str, Decision]]
 
 
@@ -37,14 +36,14 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
     }
     journal = Journal(out, settings)
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     items = [i for i in data.items if i.id in decisions and decisions[i.id].kind != DROPPED]
     if not items:
         raise BuildError(
             f"nothing of {data.folder} was accepted yet", f"ehrqa build review {data.folder}"
         )
     journal.claim()
-    try:
+    with writing(out):
         for split in sorted({item.split for item in items}):
             own = [item for item in items if item.split == split]
             folder = out / split
@@ -54,8 +53,6 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
             write_lines(folder / QUESTIONS, lines)
             write_lines(folder / NOTES, map(notes_line, notes))
             write_gold(folder / GOLD, [_gold(line) for line in lines], notes)
-    except OSError as error:
-        raise writing(out, error) from None
     names = sorted(reviews)
     card = {
         "settings": settings,
@@ -66,7 +63,7 @@ def export(data: ReviewSet, reviews: Given, out: Path) -> Plain:
             for b in names[k + 1 :]
         },
     }
-    return cards.write_card(out, card, _about(card))
+    return cards.write_card(out, card, cards.readme("reviewed", card, rows=rows(card["figures"])))
 
 
 def _plain(decisions: Mapping[str, Decision]) -> Plain:
@@ -102,35 +99,3 @@ def rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _of(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f}%)" if whole else "")
-
-
-def _about(card: Mapping[str, Any]) -> str:
-    settings, found = card["settings"], card["figures"]
-    lines = "".join(f"| {name} | {value} |\n" for name, value in rows(found))
-    levels = _split_table(found["by_level"], "length")
-    categories = _split_table(found["by_category"], "category")
-    both = "".join(
-        f"{names}: {row['items']:,} items decided by both, the same decision for "
-        f"{row['same_decision']}, kappa {row['kappa']}.\n"
-        for names, row in card["agreement"].items()
-    )
-    head = [
-        "# Reviewed questions over clinical notes",
-        "",
-        f"{found['kept']:,} questions of `{settings['source']}` "
-        f"({settings['source_sha256'][:16]}), reviewed by {', '.join(settings['reviewers'])} with "
-        f"ehrqa {settings['ehrqa']}. They hold the notes: keep them where those may be kept.",
-        "",
-        "    ehrqa eval ehrnoteqa --data DIR",
-        "",
-    ]
-    return "\n".join([*head, f"| | |\n|---|---:|\n{lines}", levels, categories, both])
-
-
-def _split_table(found: Mapping[str, Mapping[str, int]], head: str) -> str:
-    body = "".join(
-        f"| {name} | {row['kept']:,} ({row['items']:,}) | {row['edited']:,} "
-        f"| {row['dropped']:,} |\n"
-        for name, row in found.items()
-    )
-    return f"| {head} | kept (made) | edited | dropped |\n|---|---:|---:|---:|\n{body}"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ehrqa_cli.sets.making.files import Plain
 from ehrqa_cli.sets.notes.review.decisions import (
     ACCEPTED,
     DECISIONS,
@@ -17,7 +18,6 @@ from ehrqa_cli.sets.notes.review.decisions import (
 )
 from ehrqa_cli.sets.notes.review.items import Item, ReviewSet
 
-Plain = dict[str, Any]
 UNDECIDED = "undecided"
 QUESTIONS, RIGHT, WRONG, EVIDENCE = "questions", "right_answers", "wrong_choices", "evidence"
 REVISED = (QUESTIONS, RIGHT, WRONG, EVIDENCE)

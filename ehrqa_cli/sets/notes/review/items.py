@@ -12,16 +12,16 @@ from typing import Any
 
 from ehrqa_cli.contracts.errors import BuildError
 from ehrqa_cli.contracts.notes import Note
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.journal import CARD
+from ehrqa_cli.sets.making.shares import SPLITS
 from ehrqa_cli.sets.notes.checks import plain
 from ehrqa_cli.sets.notes.evidence import find_whole
 from ehrqa_cli.sets.notes.layout import NOTES, QUESTIONS
 from ehrqa_cli.sets.notes.parse import LETTERS
 from ehrqa_cli.sets.notes.sample import stratum_of
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.journal import CARD
-from ehrqa_cli.sets.own.shares import SPLITS
 
-Plain = dict[str, Any]
 _NEEDED = ("id", "patient_id", "question", "choices", "answer")
 
 
@@ -123,12 +123,8 @@ def load_set(folder: Path) -> ReviewSet:
             "give the folder that `ehrqa build notes` wrote, or one with questions.jsonl",
         )
     if (folder / CARD).is_file():
-        changed = cards.changed_files(folder, cards.read_card(folder))
-        if changed:
-            raise BuildError(
-                f"{folder} was changed since it was built ({', '.join(changed[:3])})",
-                "review the set as it was written; edits are made in the review",
-            )
+        hint = "review the set as it was written; edits are made in the review"
+        cards.refuse_changed(folder, cards.read_card(folder), hint)
     summed = hashlib.sha256()
     items: list[Item] = []
     notes: dict[str, list[Note]] = {}

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_cli.evaluate.bias.ngrams import NAMES, SIZES, Patterns
 from ehrqa_cli.evaluate.metrics import Scores
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_papers.abstention.signals import Measured
 
 METRICS = ("F1_ans", "P_exe", "R_exe", "F1_exe")
@@ -58,7 +58,7 @@ def mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def row(repeats: Sequence[Measured]) -> Row:
+def row(repeats: Sequence[Measured]) -> Cells:
     """One method, measured once or on several splits: then the means."""
     first = repeats[0]
     unmet = sum(not m.choice.met for m in repeats)
@@ -71,22 +71,20 @@ def row(repeats: Sequence[Measured]) -> Row:
     return (first.method + mark, *valid.cells(), *test.cells())
 
 
-def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
+def notes(rows: Sequence[Cells], *more: str) -> tuple[str, ...]:
     """``more``, and what the mark of a missed precision means if any row has it."""
     marked = any(UNMET in str(r[0]) for r in rows)
     return (*more, UNMET_NOTE) if marked else more
 
 
-def pattern_table(
-    patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)
-) -> StudyTable:
+def pattern_table(patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)) -> Table:
     """Table 1: the n-grams with the highest ratios."""
     blocks = []
     for size, n in zip(SIZES, top, strict=True):
         found = patterns.predominant(size)[:n]
         rows = tuple((p.text, p.answerable, p.unanswerable, round(p.ratio, 2)) for p in found)
         blocks.append((NAMES[size].capitalize(), rows))
-    return StudyTable(
+    return Table(
         "1",
         f"predominant n-grams in unanswerable questions of {source}",
         ("n-gram", "# ans", "# unans", "ratio"),

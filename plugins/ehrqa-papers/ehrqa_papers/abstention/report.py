@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Table
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.bias.ngrams import Patterns
-from ehrqa_cli.evaluate.image_report import ImageReport
-from ehrqa_cli.evaluate.load import Dataset, load_ehrsql
-from ehrqa_cli.evaluate.tables import StudyTable
+from ehrqa_cli.evaluate.ehrsql.load import Dataset, load_ehrsql
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_papers.abstention.figures import pattern_table
 from ehrqa_papers.abstention.kept import write_study
 from ehrqa_papers.abstention.plan import Plan
@@ -21,7 +21,7 @@ from ehrqa_papers.abstention.study_pass import Regime, Runner
 
 
 @dataclass(frozen=True)
-class AbstentionReport(ImageReport):
+class AbstentionReport(RunReport):
     """``header`` names data, models and their hashes, one a regime."""
 
     plots: tuple[Path, ...] = ()
@@ -93,7 +93,7 @@ def run_abstention(
 
 def _tables(
     valid: Dataset, studies: Sequence[Study], plan: Plan, tell: Callable[[str], None]
-) -> list[StudyTable]:
+) -> list[Table]:
     tables = []
     if "1" in plan.tables:
         patterns = Patterns((i.question, i.gold is not None) for i in valid.items)

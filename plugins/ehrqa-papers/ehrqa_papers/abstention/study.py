@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.evaluate.bias.ngrams import Patterns, ngrams
 from ehrqa_cli.evaluate.bias.split import Split, SplitSettings, at_random, debiased
 from ehrqa_cli.evaluate.calibration import Curve, auroc, risk_coverage
-from ehrqa_cli.evaluate.load import Item
+from ehrqa_cli.evaluate.ehrsql.load import Item
 from ehrqa_cli.evaluate.records import Record
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_cli.evaluate.variants import in_force
 from ehrqa_papers.abstention.figures import COLUMNS, notes, row
 from ehrqa_papers.abstention.plan import Plan
@@ -55,10 +55,10 @@ class Study:
         self.name, self.records, self.plan = name, records, replace(plan, shipped=shipped)
         self.items = [i for i in valid if i.id in records]
         self.test_items = None if test is None else [i for i in test if i.id in records]
-        self._rows: dict[SplitSettings | None, tuple[Row, ...]] = {}
+        self._rows: dict[SplitSettings | None, tuple[Cells, ...]] = {}
         self._splits: dict[SplitSettings | None, list[tuple[Split, Part, Part]]] = {}
 
-    def tables(self) -> list[StudyTable]:
+    def tables(self) -> list[Table]:
         """Tables 2 to 7, and ours."""
         makers = {
             "2": self._original,
@@ -92,20 +92,18 @@ class Study:
             self._splits[settings] = found
         return self._splits[settings]
 
-    def split_rows(self, settings: SplitSettings | None) -> tuple[Row, ...]:
+    def split_rows(self, settings: SplitSettings | None) -> tuple[Cells, ...]:
         """The five methods of the paper on a new split; made once, as two tables show them."""
         if settings not in self._rows:
             methods = paper_methods(self.plan.ratios)
             self._rows[settings] = tuple(self._row(method, settings) for method in methods)
         return self._rows[settings]
 
-    def _row(self, method: Method, settings: SplitSettings | None) -> Row:
+    def _row(self, method: Method, settings: SplitSettings | None) -> Cells:
         precision = self.plan.precision
         return row([measure(method, v, t, precision) for _, v, t in self.splits(settings)])
 
-    def _table(
-        self, number: str, title: str, blocks: list[tuple[str, tuple[Row, ...]]]
-    ) -> StudyTable:
+    def _table(self, number: str, title: str, blocks: list[tuple[str, tuple[Cells, ...]]]) -> Table:
         rows = [r for _, block in blocks for r in block]
         told: tuple[str, ...] = ()
         if number == "10":
@@ -115,35 +113,33 @@ class Study:
             told = (f"{RISK_SHIPPED} and the shipped limit were chosen on: {where or 'nothing'}",)
         if number != "2" and self.plan.repeats > 1:
             told += (f"means of {self.plan.repeats} splits, seeds from {self.plan.seed}",)
-        return StudyTable(
-            number, f"{title} ({self.name})", COLUMNS, tuple(blocks), notes(rows, *told)
-        )
+        return Table(number, f"{title} ({self.name})", COLUMNS, tuple(blocks), notes(rows, *told))
 
-    def _published_row(self, method: Method) -> Row:
+    def _published_row(self, method: Method) -> Cells:
         test = None if self.test_items is None else self.of(self.test_items)
         valid, held = parts(self.of(self.items), test)
         return row([measure(method, valid, held, self.plan.precision)])
 
-    def _original(self) -> StudyTable:
+    def _original(self) -> Table:
         rows = tuple(self._published_row(m) for m in paper_methods(self.plan.original))
         return self._table("2", "the split as published", [("", rows)])
 
-    def _debiased(self) -> StudyTable:
+    def _debiased(self) -> Table:
         settings = self.plan.split
         title = f"the newly split set, {settings}: {sizes(self.splits(settings)[0][0])}"
         return self._table("3", title, [("", self.split_rows(settings))])
 
-    def _random(self) -> StudyTable:
+    def _random(self) -> Table:
         title = f"the randomly split set: {sizes(self.splits(None)[0][0])}"
         return self._table("4", title, [("", self.split_rows(None))])
 
-    def _ablation(self) -> StudyTable:
+    def _ablation(self) -> Table:
         blocks = [
             (f"{s} ({sizes(self.splits(s)[0][0])})", self.split_rows(s)) for s in self.plan.ablation
         ]
         return self._table("5", "other settings of the new split (λ-λ-M)", blocks)
 
-    def _filters(self, number: str, name: str, signal: Signal) -> StudyTable:
+    def _filters(self, number: str, name: str, signal: Signal) -> Table:
         methods = [
             Method("∞ (baseline)" if math.isinf(t) else f"{t:g}", signal, (t, t, t))
             for t in FILTERS
@@ -163,7 +159,7 @@ class Study:
         found = recorded(list(self.records.values()))
         return [n for n in self.plan.signals if n in found] or found
 
-    def _own(self) -> StudyTable:
+    def _own(self) -> Table:
         """Every signal of ours alone and after the filter, on a random and on the new split."""
         blocks = []
         for heading, settings in (("random split", None), ("new split", self.plan.split)):
@@ -177,7 +173,7 @@ class Study:
             blocks.append((heading, rows))
         return self._table("10", "our own signals", blocks)
 
-    def _leaning(self) -> StudyTable:
+    def _leaning(self) -> Table:
         """Does a signal tell unanswerable questions only by their n-grams?"""
         patterns = Patterns((i.question, i.gold is not None) for i in self.items)
         split = self.plan.split
@@ -190,7 +186,7 @@ class Study:
         none = [r for r in records if r.gold is None]
         biased = [r for r in none if any(p.text in ngrams(r.question, p.size) for p in strong)]
         plain = [r for r in none if r not in biased]
-        rows: list[Row] = []
+        rows: list[Cells] = []
         for signal in own_signals([], self.own_names, self.plan.shipped):
             ours = [signal.value(r) for r in right]
             # What the model declined itself is told apart for certain.
@@ -204,7 +200,7 @@ class Study:
             f"without ({len(plain)})",
             "difference",
         )
-        return StudyTable(
+        return Table(
             "11",
             f"telling unanswerable questions from rightly answered ones, AUROC in % ({self.name})",
             columns,
@@ -215,7 +211,7 @@ class Study:
             ),
         )
 
-    def _detection(self) -> StudyTable:
+    def _detection(self) -> Table:
         """The paper's parser is nearly always right, so its errors are unanswerable questions
         that were answered. Where a parser errs on answerable ones too, no n-gram can tell those;
         here they count as right, so that only telling the unanswerable ones matters."""
@@ -276,11 +272,11 @@ class Study:
         return [p for p, _ in told], [right for _, right in told]
 
 
-def model_table(studies: Sequence[Study], plan: Plan) -> StudyTable:
+def model_table(studies: Sequence[Study], plan: Plan) -> Table:
     """Tables 8 and 9: the new split, one block a model and regime."""
     blocks = tuple((study.name, study.split_rows(plan.split)) for study in studies)
     rows = [r for _, block in blocks for r in block]
-    return StudyTable(
+    return Table(
         "8, 9", f"models and regimes on the new split {plan.split}", COLUMNS, blocks, notes(rows)
     )
 

@@ -20,10 +20,10 @@ from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.parts import shipped_model
-from ehrqa_cli.evaluate.execution import Judge, open_judge
+from ehrqa_cli.evaluate.ehrsql.execution import Judge, open_judge
+from ehrqa_cli.evaluate.ehrsql.load import Dataset, Item
 from ehrqa_cli.evaluate.files import hash_file
 from ehrqa_cli.evaluate.journal import Journal, Made, Plain
-from ehrqa_cli.evaluate.load import Dataset, Item
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD, OURS

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.evaluate.ehrsql.load import NULL, Item
 from ehrqa_cli.evaluate.files import hash_file
-from ehrqa_cli.evaluate.load import NULL, Item
-from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
 
 Query = tuple[str | None, dict[str, float]]

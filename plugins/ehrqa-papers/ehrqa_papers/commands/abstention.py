@@ -18,7 +18,7 @@ from ehrqa_cli.evaluate.catalogue import EHRSQL, Benchmark
 
 if TYPE_CHECKING:
     from ehrqa_cli.evaluate.bias.ngrams import Ratios
-    from ehrqa_cli.evaluate.load import Dataset
+    from ehrqa_cli.evaluate.ehrsql.load import Dataset
     from ehrqa_papers.abstention.plan import Plan
     from ehrqa_papers.abstention.report import AbstentionReport
     from ehrqa_papers.abstention.study_pass import Regime

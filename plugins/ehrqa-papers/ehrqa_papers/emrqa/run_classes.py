@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.files import check_ids, hash_file
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
-from ehrqa_cli.evaluate.note_answers import check_all, parse_predictions
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_papers.emrqa.classes import SYSTEMS, ClassItem, ClassSplit, split
 from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.i2b2 import read_i2b2
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def run_classes(run: EmrRun) -> ImageReport:
+def run_classes(run: EmrRun) -> RunReport:
     """Train each system on 80% of the records, measure it on the rest, and report."""
     items, sha256, layout = load_classes(run.folder(), run.seed, run.split)
     data = split(items, run.seed)
@@ -112,14 +112,14 @@ def _label(value: Any) -> str:
     return str(value or "").strip().lower()
 
 
-def _report(header: Plain, data: ClassSplit, predicted: Mapping[str, Sequence[str]]) -> ImageReport:
+def _report(header: Plain, data: ClassSplit, predicted: Mapping[str, Sequence[str]]) -> RunReport:
     asked = sorted({item.question for item in data.test})
     rows = tuple(_row(name, data, labels, None) for name, labels in predicted.items())
     parts = tuple(
         (question, tuple(_row(n, data, labels, question) for n, labels in predicted.items()))
         for question in asked
     )
-    table = StudyTable(
+    table = Table(
         "7",
         "class prediction",
         ("", "records", "accuracy %"),
@@ -127,10 +127,10 @@ def _report(header: Plain, data: ClassSplit, predicted: Mapping[str, Sequence[st
         ("95% intervals of Wilson; a record stands in training or in test with all its questions",),
     )
     scores = {name: _accuracy(data, labels, None)[1].value for name, labels in predicted.items()}
-    return ImageReport(header, {"accuracy": scores}, (table,))
+    return RunReport(header, {"accuracy": scores}, (table,))
 
 
-def _row(name: str, data: ClassSplit, labels: Sequence[str], question: str | None) -> Row:
+def _row(name: str, data: ClassSplit, labels: Sequence[str], question: str | None) -> Cells:
     count, accuracy = _accuracy(data, labels, question)
     return name, count, accuracy.percent()
 

@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.files import hash_file
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
-from ehrqa_cli.evaluate.note_answers import NoteSystem, check_all, parse_predictions
+from ehrqa_cli.evaluate.note_answers import NoteSystem
+from ehrqa_cli.evaluate.predictions import check_all, parse_predictions
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.shares import Share, share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.evidence import Finder, Piece, bm25, by_vectors, score
 from ehrqa_papers.emrqa.load import EmrQuestion, EmrSet, load_emrqa
@@ -25,7 +26,7 @@ from ehrqa_papers.versions import code_hash
 Found = Callable[[EmrQuestion, str], Sequence[Piece]]
 
 
-def run_evidence(run: EmrRun) -> ImageReport:
+def run_evidence(run: EmrRun) -> RunReport:
     """Find the evidence of every question (or read it), score and report; it can be resumed."""
     data = load_emrqa(run.folder(), run.seed, run.split)
     items = every_nth(data.evidence, run.limit)
@@ -149,15 +150,15 @@ def _header(
     }
 
 
-def _report(header: Plain, data: EmrSet, records: Sequence[Plain], seed: int) -> ImageReport:
+def _report(header: Plain, data: EmrSet, records: Sequence[Plain], seed: int) -> RunReport:
     total = {
         name: _mean(records, name, seed)
         for name in ("em", "f1")  # in the order of the paper's table 7
     }
-    rows: list[Row] = [_row("all", records, seed)]
+    rows: list[Cells] = [_row("all", records, seed)]
     titles = sorted({r["title"] for r in records})
     by_title = tuple(_row(t, [r for r in records if r["title"] == t], seed) for t in titles)
-    table = StudyTable(
+    table = Table(
         "7",
         "evidence retrieval",
         ("", "questions", "gold lines", "exact match %", "F1 %"),
@@ -167,10 +168,10 @@ def _report(header: Plain, data: EmrSet, records: Sequence[Plain], seed: int) ->
     lost = sum(g.start is None for q in data.evidence for g in q.golds if g.evidence.strip())
     notes = (f"{lost} gold lines do not stand in their notes, and match by their words only",)
     scores = {name: asdict(found) for name, found in total.items()}
-    return ImageReport(header, scores, (table,), notes=notes if lost else ())
+    return RunReport(header, scores, (table,), notes=notes if lost else ())
 
 
-def _row(name: str, records: Sequence[Plain], seed: int) -> Row:
+def _row(name: str, records: Sequence[Plain], seed: int) -> Cells:
     return (
         name,
         len(records),

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_cli.contracts.errors import ModelError, UsageError
 from ehrqa_cli.evaluate.calibration import wilson
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.shares import Share
 from ehrqa_cli.evaluate.systems import ABSTAIN, GOLD
-from ehrqa_cli.evaluate.tables import Row, StudyTable
 from ehrqa_papers.emrqa.emrqa_run import EmrRun
 from ehrqa_papers.emrqa.matching import Embed, hm1, hm2
 from ehrqa_papers.emrqa.pairs import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Predict = Callable[[Sequence[FormPair], Sequence[FormPair]], list[str | None]]
 
 
-def run_forms(run: EmrRun) -> ImageReport:
+def run_forms(run: EmrRun) -> RunReport:
     """Make both splits, answer with each system, score and report; a split that is done is not
     done again."""
     vocabulary, linker, fingerprint = _words(run)
@@ -67,7 +67,7 @@ def run_forms(run: EmrRun) -> ImageReport:
 def _words(run: EmrRun) -> tuple[Vocabulary, Linker, str]:
     if run.db is None:
         raise UsageError("forms needs an EHR", "name one with --db FILE")
-    from ehrqa_cli.ehr.backend.open import open_database
+    from ehrqa_cli.ehr.open import open_database
     from ehrqa_cli.ehr.value_index import ValueIndex
     from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
     from ehrqa_cli.text2sql.linking.linker import Linker
@@ -124,10 +124,10 @@ def _records(data: FormSplit, systems: dict[str, Predict]) -> list[Plain]:
     ]
 
 
-def _report(header: Plain, records: Sequence[Plain], pairs: int) -> ImageReport:
+def _report(header: Plain, records: Sequence[Plain], pairs: int) -> RunReport:
     names = list(records[0]["predictions"])
     scores = {split: _score(records, split, names) for split in SPLITS}
-    rows: list[Row] = [
+    rows: list[Cells] = [
         (
             split,
             train_size(pairs),
@@ -149,10 +149,8 @@ def _report(header: Plain, records: Sequence[Plain], pairs: int) -> ImageReport:
         if "HM-2" in names or len(names) == 1
         else ("HM-2 was left out: no sentence model is installed",)
     )
-    table = StudyTable(
-        "5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out
-    )
-    return ImageReport(header, scores, (table,))
+    table = Table("5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out)
+    return RunReport(header, scores, (table,))
 
 
 def _score(records: Sequence[Plain], split: str, names: Sequence[str]) -> Plain:

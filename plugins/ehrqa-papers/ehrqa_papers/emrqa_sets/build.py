@@ -11,10 +11,10 @@ from typing import Any
 
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import BuildError, UsageError
-from ehrqa_cli.sets.own import card as cards
-from ehrqa_cli.sets.own.build import kept
-from ehrqa_cli.sets.own.journal import Journal, write_lines, writing
-from ehrqa_cli.sets.own.shares import PARTS, SPLITS, fraction, splits_of
+from ehrqa_cli.sets.making import card as cards
+from ehrqa_cli.sets.making.files import write_lines, writing
+from ehrqa_cli.sets.making.journal import Journal
+from ehrqa_cli.sets.making.shares import PARTS, SPLITS, fraction, splits_of
 from ehrqa_papers.emrqa.i2b2 import LabelledRecord, read_i2b2
 from ehrqa_papers.emrqa_sets.facts import AnnotatedNote
 from ehrqa_papers.emrqa_sets.figures import counted
@@ -63,7 +63,7 @@ def build_emrqa(order: EmrOrder, progress: Progress = lambda _done, _all: None) 
         )
     journal = Journal(order.out, order.settings())
     if journal.complete:
-        return kept(journal)
+        return cards.kept(journal)
     notes = [*read_annotations(order.annotations), *_labelled(order.annotations)]
     notes.sort(key=lambda n: (n.title, n.note_id))
     if not notes:
@@ -100,9 +100,7 @@ def build_emrqa(order: EmrOrder, progress: Progress = lambda _done, _all: None) 
         "question_properties": properties(used),
         "types_not_asked": [one.key for one in types() if one.key not in asked],
     }
-    whole = cards.write_card(journal.out, card, _about(card))
-    journal.clear()
-    return whole
+    return cards.finish(journal, card, _about(card))
 
 
 def _splits(notes: Sequence[AnnotatedNote], seed: int) -> dict[tuple[str, str], str]:
@@ -153,7 +151,7 @@ def _of_note(note: AnnotatedNote, split: str, order: EmrOrder) -> Plain:
 
 def _write(journal: Journal, seed: int) -> None:
     """For each split emrQA's data.json, the gold answers, and the questions with their forms."""
-    try:
+    with writing(journal.out):
         for split in SPLITS:
             folder = journal.out / split
             folder.mkdir(parents=True, exist_ok=True)
@@ -161,8 +159,6 @@ def _write(journal: Journal, seed: int) -> None:
             _write_data(folder, own)
             pairs = (note for note in journal.lines() if note["split"] == split)
             write_lines(folder / "forms.jsonl", _forms(pairs, seed))
-    except OSError as error:
-        raise writing(journal.out, error) from None
 
 
 def _write_data(folder: Path, notes: Iterable[Plain]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ehrqa_cli.evaluate.tables import Row, StudyTable
+from ehrqa_cli.contracts.benchmarks import Cells, Table
 from ehrqa_papers.spider.hardness import LEVELS
 from ehrqa_papers.spider.matching import COMPONENTS
 
@@ -90,11 +90,9 @@ def official_table(scores: Mapping[str, Level], interactions: Level | None = Non
     return "\n".join(lines) + "\n"
 
 
-def tables(
-    scores: Mapping[str, Level], interactions: Level | None = None
-) -> tuple[StudyTable, ...]:
+def tables(scores: Mapping[str, Level], interactions: Level | None = None) -> tuple[Table, ...]:
     """The same as tables for Markdown and JSON."""
-    first: list[Row] = [("count", *(scores[c]["count"] for c in COLUMNS))]
+    first: list[Cells] = [("count", *(scores[c]["count"] for c in COLUMNS))]
     if scores["all"]["execution"] is not None:
         first.append(("execution", *(_three(scores[c]["execution"]) for c in COLUMNS)))
     first.append(("exact match", *(_three(scores[c]["exact"]) for c in COLUMNS)))
@@ -104,15 +102,13 @@ def tables(
             shown = value if isinstance(value, int) else _three(value)
             first.append((f"interactions: {name}", *[""] * len(LEVELS), shown))
     columns = ("", *COLUMNS)
-    found = [StudyTable("1", "exact matching and execution", columns, (("", tuple(first)),))]
+    found = [Table("1", "exact matching and execution", columns, (("", tuple(first)),))]
     for number, measure in enumerate(MEASURES, 2):
         rows = tuple(
             (name, *(_three(scores[c]["partial"][name][measure]) for c in COLUMNS))
             for name in COMPONENTS
         )
-        found.append(
-            StudyTable(str(number), f"partial matching, {measure}", columns, (("", rows),))
-        )
+        found.append(Table(str(number), f"partial matching, {measure}", columns, (("", rows),)))
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ehrqa_cli import __version__
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
-from ehrqa_cli.evaluate.image_report import ImageReport
 from ehrqa_cli.evaluate.journal import Journal, Plain, run_hash
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.evaluate.systems import ABSTAIN
 from ehrqa_papers.spider.execution import Databases, is_ordered, same_rows_when_run
@@ -31,7 +31,7 @@ class SpiderReport:
     """``report`` is what is written; ``table`` the official one; ``unreadable`` how many
     predictions are no query of Spider's kind."""
 
-    report: ImageReport
+    report: RunReport
     table: str
     unreadable: int
 
@@ -169,7 +169,7 @@ class SpiderRun:
         if header["databases"] and executed < len(records):
             notes.append(f"only {executed} of {len(records)} questions have a database")
         figures = {**scores, "unreadable": unreadable}
-        report = ImageReport(
+        report = RunReport(
             header,
             {**figures, "interactions": whole} if whole else figures,
             tables(scores, whole),

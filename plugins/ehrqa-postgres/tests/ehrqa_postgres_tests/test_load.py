@@ -17,10 +17,10 @@ from ehrqa_postgres.private import OWNER, READER, PrivateServer
 from ehrqa_cli.contracts.errors import DatabaseError, ImportFailed
 from ehrqa_cli.contracts.loading import LoadTable
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.backend.loading import load_sqlite
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.loading import load_sqlite
+from ehrqa_cli.ehr.open import open_database
 
 from .conftest import TABLE
 

@@ -11,8 +11,8 @@ from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.demo.folder import Size, build_folder
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.vqa.tables import reader_of
 from ehrqa_cli.vqa.tables.demo_films import dictionaries, films
 

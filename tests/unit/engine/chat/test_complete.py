@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ehrqa_cli.engine.chat import Completer
+from ehrqa_cli.engine.chat.complete import Completer
 
 STRINGS = {
     "lab": ("creatinine", "creatinine, urine", "platelet count", "sodium"),

@@ -17,9 +17,8 @@ import pytest
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Status
 from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.chat import Controller
 from ehrqa_cli.engine.chat import events as said
-from ehrqa_cli.engine.chat.controller import STEPS
+from ehrqa_cli.engine.chat.controller import STEPS, Controller
 from ehrqa_cli.notes.importing import import_notes
 
 from .rote import rote_session
@@ -177,7 +176,7 @@ def test_a_database_that_is_gone_is_said_once(chat: Controller, ears: Ears, ehr:
 def test_a_full_log_is_a_warning_and_not_the_end(
     chat: Controller, ears: Ears, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ehrqa_cli.engine.chat import ChatHistory
+    from ehrqa_cli.engine.chat.history import ChatHistory
     from ehrqa_cli.store import LogError
 
     def full(*_: object, **__: object) -> int:
@@ -256,7 +255,7 @@ def test_what_cannot_be_opened_ends_what_waits_with_an_error(ehr: Path, ears: Ea
 def test_a_fault_of_ours_is_told_and_the_next_question_is_answered(
     chat: Controller, ears: Ears, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ehrqa_cli.engine.chat import Conversation
+    from ehrqa_cli.engine.chat.conversation import Conversation
 
     ears.until(said.Opened)
     ask, calls = Conversation.ask, []

@@ -10,7 +10,8 @@ import pytest
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, UsageError
 from ehrqa_cli.contracts.types import Status
-from ehrqa_cli.engine.chat import ChatHistory, Conversation
+from ehrqa_cli.engine.chat.conversation import Conversation
+from ehrqa_cli.engine.chat.history import ChatHistory
 from ehrqa_cli.engine.chat.people import wants_patient
 from ehrqa_cli.store import LogError
 

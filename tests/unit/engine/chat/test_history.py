@@ -11,7 +11,8 @@ from threading import Barrier
 import pytest
 
 from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
-from ehrqa_cli.engine.chat import ChatHistory, Turn, history_of
+from ehrqa_cli.engine.chat.history import ChatHistory, history_of
+from ehrqa_cli.engine.chat.values import Turn
 from ehrqa_cli.store import LogError
 
 ANSWER = Answer(

@@ -18,13 +18,13 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.engine import Session
-from ehrqa_cli.engine.chat import (
+from ehrqa_cli.engine.chat.patient import patient_summary
+from ehrqa_cli.engine.chat.views import (
     evidence_rows,
     image_studies,
     image_view,
     note_view,
     note_views,
-    patient_summary,
 )
 from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.vqa.reader import Vqa

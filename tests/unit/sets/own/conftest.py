@@ -15,8 +15,8 @@ import pytest
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import open_database
 from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.sets.own.questions import Sources
 from ehrqa_cli.sets.own.sheet import Labels
 from ehrqa_cli.sets.own.working import Working

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
-from ehrqa_cli.sets.own.journal import Journal
+from ehrqa_cli.sets.making.journal import Journal
 
 Plain = dict[str, Any]
 

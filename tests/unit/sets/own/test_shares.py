@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ehrqa_cli.sets.own.shares import Answers, Turns, splits_of
+from ehrqa_cli.sets.making.shares import Answers, Turns, splits_of
 
 
 @pytest.mark.parametrize("count", [3, 4, 10, 94, 1000])

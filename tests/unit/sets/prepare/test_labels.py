@@ -6,9 +6,8 @@ import csv
 import gzip
 from pathlib import Path
 
-from ehrqa_cli.sets.prepare.images import covering
+from ehrqa_cli.sets.prepare.images import Study, covering
 from ehrqa_cli.sets.prepare.labels import (
-    StudyLine,
     carrier,
     from_folder,
     read_checked,
@@ -50,8 +49,8 @@ def test_what_is_unknown_stays_unknown(tmp_path: Path) -> None:
         and labels[5].heart == 0.51
         and labels[5].unknown == {("spine", "scoliosis")}
     )
-    lines = [StudyLine(s, f"i{s}", "AP", "male", 1, "2100-01-01 00:00:00") for s in (5, 6, 7)]
-    counts = write_labels(tmp_path / "out", lines, labels, sorted(relations))
+    studies = [Study(1, s, f"i{s}", "2100-01-01 00:00:00", "AP") for s in (5, 6, 7)]
+    counts = write_labels(tmp_path / "out", studies, labels, sorted(relations), {1: "male"})
     assert counts == {"studies": 2, "relations": 2, "present": 1, "impossible": 0}
     with gzip.open(tmp_path / "out" / "scene_graph.tsv.gz", "rt") as file:
         rows = [(r["study_id"], r["attribute"], r["present"])

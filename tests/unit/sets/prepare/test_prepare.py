@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
-from ehrqa_cli.ehr.backend.open import open_database
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.sets.prepare import preparation as module
 from ehrqa_cli.sets.prepare.options import Options
 from ehrqa_cli.sets.prepare.preparation import Order, prepare

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Measure, Reads
+from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Execute, Measure, Reads, why
 from ehrqa_cli.contracts.benchmarks import Record as Plain
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.plugins import Text2Sql
@@ -17,23 +17,19 @@ from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode, Session, open_session
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.engine.sources import sources_of
-from ehrqa_cli.evaluate.answering import System, queried, written
-from ehrqa_cli.evaluate.execution import SCORING, Judge, official_text, open_judge
+from ehrqa_cli.evaluate.answering import Schema, System, queried, written
+from ehrqa_cli.evaluate.ehrsql.execution import Judge, official_text, open_judge
+from ehrqa_cli.evaluate.ehrsql.load import NULL, Dataset, load_ehrsql, train_skeletons, unseen
+from ehrqa_cli.evaluate.ehrsql.report import Report, make_report
 from ehrqa_cli.evaluate.fewshot import QueryWriter
 from ehrqa_cli.evaluate.files import hash_file
-from ehrqa_cli.evaluate.image_report import write_files
-from ehrqa_cli.evaluate.journal import RECORDS, run_hash
-from ehrqa_cli.evaluate.load import NULL, Dataset, load_ehrsql, train_skeletons, unseen
+from ehrqa_cli.evaluate.journal import run_hash
 from ehrqa_cli.evaluate.metrics import measures_of
 from ehrqa_cli.evaluate.records import Record, join_record, split_record
-from ehrqa_cli.evaluate.report import Report, make_report
+from ehrqa_cli.evaluate.reports import write_files
 from ehrqa_cli.evaluate.rows import comparable
 from ehrqa_cli.evaluate.runner import BenchmarkRun
 from ehrqa_cli.evaluate.systems import EHRSQL, OURS, Chosen
-
-__all__ = ["RECORDS", "SCORING", "EhrSql", "Judge", "official_text", "run_ehrsql"]
-
-Schema = Mapping[str, Sequence[str]]
 
 
 class EhrSql(Benchmark):
@@ -125,8 +121,7 @@ class EhrSql(Benchmark):
             item.more, answer.neuralsql if answer.status is Status.ANSWERED else None
         )
         if answer.status is Status.FAILED:
-            told = answer.error["message"] if answer.error else answer.reason_kind
-            found = replace(found, status="failed", why=told)
+            found = replace(found, status="failed", why=why(answer))
         return split_record(found)[0]
 
     def score(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> Plain:
@@ -194,9 +189,7 @@ def run_ehrsql(
         def asked() -> System:
             if writer is None:
                 return benchmark.asked(session, workers)
-            opened = writer(benchmark.loaded[1].database.schema())
-            stack.callback(opened.close)
-            return written(opened)
+            return written(writer, benchmark.loaded[1].database.schema, stack)
 
         one = BenchmarkRun(
             benchmark,

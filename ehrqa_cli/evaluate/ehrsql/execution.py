@@ -8,7 +8,7 @@ queries on the published database (a test checks it).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,11 @@ from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationErro
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
 from ehrqa_cli.ehr.backend.now import now_in
-from ehrqa_cli.ehr.backend.open import open_as_it_is, open_database
 from ehrqa_cli.ehr.mapping.mapped import Mapped
+from ehrqa_cli.ehr.open import open_as_it_is, open_database
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.times import check_time
-from ehrqa_cli.evaluate.load import Item
+from ehrqa_cli.evaluate.ehrsql.load import Item
 from ehrqa_cli.evaluate.records import Record
 from ehrqa_cli.evaluate.rows import comparable
 
@@ -82,9 +82,7 @@ class Judge:
         except DatabaseError:
             return False
 
-    def of_sql(
-        self, item: Item, sql: str | None, seconds: Mapping[str, float] | None = None
-    ) -> Record:
+    def of_sql(self, item: Item, sql: str | None) -> Record:
         """Score a predicted query, with the small repairs that the official scorer makes. One
         that does not run is a wrong answer."""
         correct, why = False, None
@@ -95,10 +93,7 @@ class Judge:
             except DatabaseError as error:
                 why = error.message
         status = "abstained" if sql is None else "answered"
-        timings = dict(seconds or {})
-        return self._record(
-            item, prediction=sql, status=status, correct=correct, why=why, timings=timings
-        )
+        return self._record(item, prediction=sql, status=status, correct=correct, why=why)
 
     def _record(self, item: Item, **found: Any) -> Record:
         unseen = item.id in self.unseen

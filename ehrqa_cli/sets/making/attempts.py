@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
-from ehrqa_cli.sets.own.journal import Plain
-from ehrqa_cli.sets.own.shares import Turns
+from ehrqa_cli.sets.making.files import Plain
+from ehrqa_cli.sets.making.shares import Turns
+
+_EVERY = 100  # questions between two reports of progress
 
 
 class Attempts(ABC):
@@ -34,6 +37,19 @@ class Attempts(ABC):
             self._count(name, record)
         self._number += 1
         return record
+
+    def telling(
+        self, progress: Callable[[int, int], None]
+    ) -> Callable[[Plain | None], Plain | None]:
+        """``attempt``, with a report of progress now and then: questions made, and wanted."""
+
+        def told(done: Plain | None) -> Plain | None:
+            found = self.attempt(done)
+            if found is None or not self.made % _EVERY:
+                progress(self.made, self._size)
+            return found
+
+        return told
 
     @abstractmethod
     def _new(self, name: str) -> Plain:

@@ -83,7 +83,10 @@ def _plugin(name: str) -> type[Database]:
 
 
 def _knowing(path: Path) -> str:
-    """The backend of a file or folder: SQLite's for what nobody knows, which says what is wrong."""
+    """The backend of a file or folder: SQLite's for what nobody knows, which says what is wrong.
+
+    Raises PluginError where nobody knows it and a plugin that might does not load.
+    """
     try:
         if not path.is_dir():
             with path.open("rb") as file:
@@ -91,12 +94,15 @@ def _knowing(path: Path) -> str:
                     return SQLITE
     except (OSError, ValueError):
         return SQLITE
+    broken: PluginError | None = None
     for name in registry.names(registry.DATABASE):
         try:
             if name != SQLITE and _plugin(name).knows(path):
                 return name
-        except PluginError:  # it is broken, and may have nothing to do with this file
-            continue
+        except PluginError as error:
+            broken = broken or error
+    if broken is not None:
+        raise broken
     return SQLITE
 
 

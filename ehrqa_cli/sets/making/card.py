@@ -8,11 +8,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.sets.own.journal import CARD, WORK, Plain, replace_text, writing
+from ehrqa_cli.contracts.errors import BuildError
+from ehrqa_cli.sets.making.files import Plain, replace_text, writing
+from ehrqa_cli.sets.making.journal import CARD, WORK, Journal
 
 README = "README.md"
 _TIMES = {
@@ -78,26 +80,41 @@ def failures(lines: Iterable[Plain], templates: Sequence[str]) -> dict[str, Any]
 
 def write_card(out: Path, card: Mapping[str, Any], readme: str) -> Plain:
     """Hash every file of the set and write the card. Raises BuildError."""
-    try:
-        whole = {**card, "sha256": hashes(out)}
-        text = readme.rstrip("\n") + "\n\n" + _files(whole["sha256"])
+    with writing(out):
+        complete = {**card, "sha256": hashes(out)}
+        text = readme.rstrip("\n") + "\n\n" + _files(complete["sha256"])
         replace_text(out / README, text)
-        replace_text(out / CARD, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise writing(out, error) from None
-    return whole
+        replace_text(out / CARD, json.dumps(complete, indent=1, ensure_ascii=False) + "\n")
+    return complete
+
+
+def finish(journal: Journal, card: Mapping[str, Any], readme: str) -> Plain:
+    """Write the card of a set, which is then complete. Returns it. Raises BuildError."""
+    complete = write_card(journal.out, card, readme)
+    journal.clear()
+    return complete
+
+
+def kept(journal: Journal) -> Plain:
+    """The card of a set that is complete already. Raises BuildError when its files changed."""
+    card = read_card(journal.out)
+    refuse_changed(journal.out, card, "build into another folder, or delete that one")
+    return card
+
+
+def refuse_changed(out: Path, card: Mapping[str, Any], hint: str) -> None:
+    """Raises BuildError when files of a complete set are not as they were written, or are gone."""
+    now = hashes(out)
+    changed = sorted(name for name, value in card["sha256"].items() if now.get(name) != value)
+    if changed:
+        shown = ", ".join(changed[:3])
+        raise BuildError(f"{out} was changed since it was built ({shown})", hint)
 
 
 def read_card(out: Path) -> Plain:
     """The card of a complete set."""
     card: Plain = json.loads((out / CARD).read_text(encoding="utf-8"))
     return card
-
-
-def changed_files(out: Path, card: Mapping[str, Any]) -> list[str]:
-    """Files of a complete set that are no longer as they were written, or are gone."""
-    now = hashes(out)
-    return sorted(name for name, value in card["sha256"].items() if now.get(name) != value)
 
 
 def hashes(out: Path) -> dict[str, str]:
@@ -111,10 +128,19 @@ def hashes(out: Path) -> dict[str, str]:
     return found
 
 
-def table(counts: Mapping[str, int], head: str, of: str = "questions") -> str:
-    """A Markdown table of counts."""
-    rows = "".join(f"| {name} | {n:,} |\n" for name, n in counts.items())
-    return f"| {head} | {of} |\n|---|---:|\n{rows}"
+def readme(kind: str, card: Mapping[str, Any], **more: object) -> str:
+    """What a set's README says, from its card, by the template readme/KIND.md.jinja; ``more`` is
+    what the template asks for beside the card."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    pages = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("readme")),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    pages.filters["number"] = "{:,}".format
+    return pages.get_template(f"{kind}.md.jinja").render(**card, **more)
 
 
 def _files(found: Mapping[str, str]) -> str:
@@ -133,58 +159,3 @@ def _kind(record: Plain) -> str:
 def _asked(record: Plain) -> str:
     # A question about one image says nothing of the image in its words.
     return f"{record.get('study_id', '')} " + " ".join(record["question"].lower().split())
-
-
-_SHOWN = ("split", "family", "patient_scope", "answer", "time_filter")
-_SHOWN_VQA = ("split", "content_type", "semantic_type", "answer")
-
-
-def about_questions(card: Mapping[str, Any]) -> str:
-    """The README of a set of questions over an EHR."""
-    counts, settings = card["counts"], card["settings"]
-    lines = [
-        "# Questions over an EHR",
-        "",
-        f"{counts['questions']:,} questions, built by ehrqa {settings['ehrqa']} from "
-        f"`{settings['database']['name']}` ({settings['database']['fingerprint']}), seed "
-        f"{settings['seed']}; now is {settings['as_of']}.",
-        "",
-        "They hold values of that EHR: keep them where it may be kept.",
-        "",
-        *_read_back("ehrsql", "ehrxqa"),
-        *(table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN),
-        *_gaps(card),
-    ]
-    return "\n".join(lines)
-
-
-def about_vqa(card: Mapping[str, Any]) -> str:
-    """The README of a set of questions about images."""
-    counts, settings = card["counts"], card["settings"]
-    lines = [
-        "# Questions about chest X-rays",
-        "",
-        f"{counts['questions']:,} questions about {card['images']['left']:,} images, built by "
-        f"ehrqa {settings['ehrqa']} from the labels {settings['scene_graphs']['scene_graphs']}, "
-        f"seed {settings['seed']}.",
-        "",
-        *_read_back("mimic-cxr-vqa"),
-        table(card["images"], "images"),
-        *(table(counts[f"by_{n}"], n.replace("_", " ")) for n in _SHOWN_VQA),
-        *_gaps(card),
-    ]
-    return "\n".join(lines)
-
-
-def _read_back(*names: str) -> Iterator[str]:
-    yield "Measure on it:"
-    yield ""
-    for name in names:
-        yield f"    ehrqa eval {name} --data DIR --split valid --db FILE"
-    yield ""
-
-
-def _gaps(card: Mapping[str, Any]) -> Iterator[str]:
-    found = card["templates"]
-    yield f"{found['templates_filled']} of {found['templates']} templates were filled."
-    yield from (f"* not filled: {name}" for name in found["templates_not_filled"])

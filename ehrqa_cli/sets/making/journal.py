@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from ehrqa_cli.contracts.errors import BuildError, UsageError
+from ehrqa_cli.sets.making.files import Plain, replace_text, whole_lines, writing
 from ehrqa_cli.store import own
 
 SETTINGS, CARD = "settings.json", "card.json"
 WORK = ".build"
 _ATTEMPTS = "attempts.jsonl"
-Plain = dict[str, Any]
-
-
-def writing(path: Path, error: OSError) -> BuildError:
-    """What to raise when a file of the set cannot be written."""
-    return BuildError(
-        f"cannot write {path}: {error.strerror or error}",
-        "make room or choose another --out, then run the same command again: it goes on",
-    )
 
 
 def run_hash(settings: Mapping[str, Any]) -> str:
@@ -55,28 +46,24 @@ class Journal:
 
     def _check(self) -> None:
         path = self.out / SETTINGS
-        try:
+        with writing(path):
             if path.is_file():
                 self._compare(path)
             elif self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
                 raise UsageError(
                     f"{self.out} holds something else", "give a new or empty folder with --out"
                 )
-        except OSError as error:
-            raise writing(path, error) from None
 
     def claim(self) -> None:
         """Make the folder this set's own. Raises BuildError when it cannot be written."""
         path = self.out / SETTINGS
-        try:
+        with writing(path):
             self.out.mkdir(parents=True, exist_ok=True)
             for part in self.out.rglob("*.part*"):  # of a build that was killed
                 part.unlink()
             if not path.is_file():
                 text = json.dumps(self.settings, indent=1, ensure_ascii=False)
                 replace_text(path, text + "\n")
-        except OSError as error:
-            raise writing(path, error) from None
 
     def _compare(self, path: Path) -> None:
         try:
@@ -99,10 +86,10 @@ class Journal:
         written."""
         self.claim()
         count = 0
-        try:
+        with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             kept = 0
-            for line, end in self._lines():
+            for line, end in whole_lines(self._path):
                 if attempt(line) is None:
                     break
                 kept, count = end, count + 1
@@ -114,8 +101,6 @@ class Journal:
                     self._file.write(json.dumps(made, ensure_ascii=False) + "\n")
                     self._file.flush()
                     count += 1
-        except OSError as error:
-            raise writing(self._path, error) from None
         return count
 
     @contextmanager
@@ -134,58 +119,10 @@ class Journal:
                 f"{self.out} is being built by another process", "wait until it has ended"
             )
 
-    def _lines(self) -> Iterator[tuple[Plain, int]]:
-        """Whole lines with where each ends; what follows a torn one is not read."""
-        if not self._path.is_file():
-            return
-        end = 0
-        with self._path.open("rb") as file:
-            for raw in file:
-                try:
-                    line = json.loads(raw)
-                except ValueError:
-                    return
-                if not raw.endswith(b"\n") or not isinstance(line, dict):
-                    return
-                end += len(raw)
-                yield line, end
-
     def lines(self) -> Iterator[Plain]:
         """All attempts of a finished run."""
-        return (line for line, _ in self._lines())
+        return (line for line, _ in whole_lines(self._path))
 
     def clear(self) -> None:
         """Remove what was only needed to go on."""
         shutil.rmtree(self.out / WORK, ignore_errors=True)
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-
-
-def write_list(path: Path, items: Iterable[Any]) -> int:
-    """A JSON list, one item a line, written as the items come; the number of items."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    count = 0
-    with path.open("w", encoding="utf-8") as file:
-        file.write("[")
-        for item in items:
-            file.write((",\n" if count else "\n") + json.dumps(item, ensure_ascii=False))
-            count += 1
-        file.write("\n]\n")
-    return count
-
-
-def write_lines(path: Path, items: Iterable[Any]) -> int:
-    """JSON Lines, written as the items come; the number of items."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    count = 0
-    with path.open("w", encoding="utf-8") as file:
-        for item in items:
-            file.write(json.dumps(item, ensure_ascii=False) + "\n")
-            count += 1
-    return count

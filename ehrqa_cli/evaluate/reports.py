@@ -14,7 +14,7 @@ from ehrqa_cli.evaluate.files import write_whole
 
 
 @dataclass(frozen=True)
-class ImageReport:
+class RunReport:
     """``header`` names data, database, system and image reader by their hashes; ``scores`` are
     the figures as plain values; ``more`` are tables that only the files hold."""
 
@@ -25,7 +25,7 @@ class ImageReport:
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, header: Mapping[str, Any], found: Figures) -> ImageReport:
+    def of(cls, header: Mapping[str, Any], found: Figures) -> RunReport:
         """What a benchmark counted, under the header of its run."""
         return cls(header, found.scores, found.tables, found.more, found.notes)
 

@@ -11,7 +11,7 @@ from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr.backend import servers
-from ehrqa_cli.ehr.backend.open import plugin_of
+from ehrqa_cli.ehr.open import plugin_of
 from ehrqa_cli.ehr.schema import BY_NAME, META_TABLE
 
 _OFTEN = 5000  # rows between two notes of progress

@@ -1,0 +1,112 @@
+"""One function per sort of filter: its condition on the event that it stands at, as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
+from ehrqa_cli.logical_form.compile.sentences import condition
+from ehrqa_cli.logical_form.compile.values import (
+    among,
+    duration,
+    literal,
+    measure,
+    number,
+    part,
+    quote,
+    unsupported,
+)
+from ehrqa_cli.logical_form.form import Event, Filter
+from ehrqa_cli.logical_form.grammar import FILTERS
+
+
+def _column(item: Filter, _event: Event, src: EventTable) -> str:
+    spec = FILTERS[item.name]
+    return f"{src.table}.{spec.part or dict(src.columns)[spec.fixes]} {among(item)}"
+
+
+def _compare(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{measure(src)} {part(item)} {number(item.args[0])}"
+
+
+def _charge(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{src.table}.event_type = {quote(SOURCES[part(item)].table)}"
+
+
+def _left(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"LOWER({src.table}.discharge_location) {part(item)} 'died'"
+
+
+def _open(_item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{src.table}.{src.end} IS NULL"
+
+
+def _showing(item: Filter, _event: Event, src: EventTable) -> str:
+    return condition(item.items, item.places, f"{src.table}.study_id")
+
+
+def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
+    start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
+    return f"datetime({end}) {part(item)} datetime({start},'+{duration(item.args[0])}')"
+
+
+def _reference(item: Filter, event: Event, src: EventTable) -> str:
+    """A comparison with the reference range: of the row (lab), or of the vital sign."""
+    if event.kind == "lab":
+        low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"
+    else:
+        label = str(literal(event.items.args[0])) if event.items else ""
+        name = VITAL_BOUNDS.get(label)
+        if name is None or event.items is None or len(event.items.args) > 1:
+            raise unsupported(f"no normal range is known for {label or 'vital signs in general'}")
+        low, high = f"{name}_lower", f"{name}_upper"
+    return f"{src.table}.{src.value} {part(item).format(low=low, high=high)}"
+
+
+def _ago(item: Filter, _event: Event, src: EventTable) -> str:
+    span = f"datetime(current_time,'-{duration(item.args[0])}')"
+    return f"datetime({src.table}.{src.time}) {part(item)} {span}"
+
+
+def _relative(item: Filter, _event: Event, src: EventTable) -> str:
+    t, back = f"{src.table}.{src.time}", part(item)
+    unit = back.split()[1]
+    start = f"'start of {unit}'"
+    found = f"datetime({t},{start}) = datetime(current_time,{start},'{back}')"
+    return f"{found} AND {_inside(literal(item.args[0]), unit, t)}" if item.args else found
+
+
+def _date(item: Filter, _event: Event, src: EventTable) -> str:
+    given, t, sign = literal(item.args[0]), f"{src.table}.{src.time}", part(item)
+    value = f"{given:02d}" if isinstance(given, int) and given <= 12 else str(given)
+    if len(value) in (2, 5):  # a month, or month and day, of this year
+        shape = "%Y-%m" if len(value) == 2 else "%Y-%m-%d"
+        return f"strftime('{shape}',{t}) {sign} strftime('%Y',current_time) || '-{value}'"
+    formats = {4: "%Y", 7: "%Y-%m", 10: "%Y-%m-%d"}
+    if len(value) not in formats:
+        return f"{t} {sign} {quote(value)}"
+    return f"strftime('{formats[len(value)]}',{t}) {sign} {quote(value)}"
+
+
+def _inside(value: str | int | float, unit: str, t: str) -> str:
+    if isinstance(value, str):
+        return f"strftime('%m-%d',{t}) = {quote(value)}"
+    part = "%m" if unit == "year" else "%d"
+    return f"strftime('{part}',{t}) = '{int(value):02d}'"
+
+
+# What writes a filter's condition on its own event, by the name under which filters.toml asks for
+# it. Patients, people, relations and numbers of times are written with the event as a whole.
+WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
+    "ago": _ago,
+    "charge": _charge,
+    "column": _column,
+    "compare": _compare,
+    "date": _date,
+    "lasting": _lasting,
+    "left": _left,
+    "open": _open,
+    "reference": _reference,
+    "relative": _relative,
+    "showing": _showing,
+}
