@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from pathlib import Path
+from typing import ClassVar, Protocol, TypeVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 
@@ -54,6 +55,27 @@ def plain_text(found: Mapping[str, str], what: str) -> None:
     """Demand that a mapping is text to text, and not empty."""
     good = bool(found) and all(isinstance(v, str) and v for pair in found.items() for v in pair)
     demand(good, f"{what} is not text by name: {found!r}")
+
+
+class Provided(Protocol):
+    """A plugin with a name, which says by what to repeat what it says."""
+
+    name: ClassVar[str]
+
+    def provenance(self) -> Mapping[str, str]: ...
+
+
+def has_provenance(plugin: Provided) -> None:
+    """It has a name, and says by what to repeat its answers."""
+    demand(bool(plugin.name), "it has no name")
+    plain_text(plugin.provenance(), "provenance()")
+
+
+def without_arguments(plugin: type[Subject], folder: Path) -> Subject:
+    """As the program makes one: without arguments."""
+    del folder
+    make: Callable[[], Subject] = plugin
+    return make()
 
 
 def named(check: Callable[..., None]) -> str:

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from ehrqa_cli.contract_suite.checking import Check, demand, plain_text
 from ehrqa_cli.contracts.judging import Judge, JudgedQuestion
-
-
-def make(plugin: type[Judge], folder: Path) -> Judge:
-    """As the program makes one: without arguments."""
-    del folder
-    made: Callable[[], Judge] = plugin
-    return made()
 
 
 def _asked(gold: str, predicted: str) -> JudgedQuestion:

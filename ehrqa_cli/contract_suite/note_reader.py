@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-from ehrqa_cli.contract_suite.checking import Check, demand, plain_text, refusal
+from ehrqa_cli.contract_suite.checking import Check, demand, has_provenance, refusal
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.notes import FoundLine, Line, NoteAnswer
 from ehrqa_cli.contracts.plugins import NoteReader
@@ -31,13 +28,6 @@ def lines(note: tuple[str, ...] = _NOTE) -> list[FoundLine]:
         )
         start += len(text) + 1
     return found
-
-
-def make(plugin: type[NoteReader], folder: Path) -> NoteReader:
-    """As the program makes one: without arguments."""
-    del folder
-    made: Callable[[], NoteReader] = plugin
-    return made()
 
 
 def _sound(answer: object) -> None:
@@ -103,12 +93,6 @@ def can_be_cancelled(reader: NoteReader) -> None:
     except EhrqaError as error:
         refusal(error)
     _sound(reader.read(_ASKED, lines()))
-
-
-def has_provenance(reader: NoteReader) -> None:
-    """It has a name, and says by what to repeat its answers."""
-    demand(bool(reader.name), "it has no name")
-    plain_text(reader.provenance(), "provenance()")
 
 
 CHECKS: tuple[Check[NoteReader], ...] = (

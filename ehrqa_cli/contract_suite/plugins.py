@@ -12,7 +12,7 @@ from typing import Any
 
 from ehrqa_cli import registry
 from ehrqa_cli.contract_suite import benchmark, database, judge, note_reader, text2sql, vqa
-from ehrqa_cli.contract_suite.checking import Check, Outcome, State, run
+from ehrqa_cli.contract_suite.checking import Check, Outcome, State, run, without_arguments
 from ehrqa_cli.contracts import benchmarks, judging
 from ehrqa_cli.contracts import plugins as contracts
 from ehrqa_cli.contracts.errors import EhrqaError
@@ -34,8 +34,8 @@ GROUPS: dict[str, Group] = {
     registry.DATABASE: Group(contracts.Database, database.CHECKS, opened=database.opened),
     registry.TEXT2SQL: Group(contracts.Text2Sql, text2sql.CHECKS, text2sql.make),
     registry.VQA: Group(contracts.SceneGraphSource, vqa.CHECKS, vqa.make),
-    registry.NOTE_READER: Group(contracts.NoteReader, note_reader.CHECKS, note_reader.make),
-    registry.JUDGE: Group(judging.Judge, judge.CHECKS, judge.make),
+    registry.NOTE_READER: Group(contracts.NoteReader, note_reader.CHECKS, without_arguments),
+    registry.JUDGE: Group(judging.Judge, judge.CHECKS, without_arguments),
     registry.BENCHMARK: Group(benchmarks.Benchmark, benchmark.CHECKS, opened=benchmark.made),
 }
 

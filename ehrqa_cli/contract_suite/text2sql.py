@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from ehrqa_cli.contract_suite.checking import Check, demand, plain_text, refusal
+from ehrqa_cli.contract_suite.checking import Check, demand, has_provenance, refusal
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query
@@ -85,12 +85,6 @@ def can_be_cancelled(model: Text2Sql) -> None:
     except EhrqaError as error:
         refusal(error)
     _sound(model.generate(_COUNT))
-
-
-def has_provenance(model: Text2Sql) -> None:
-    """It has a name, and says by what to repeat its answers."""
-    demand(bool(model.name), "it has no name")
-    plain_text(model.provenance(), "provenance()")
 
 
 CHECKS: tuple[Check[Text2Sql], ...] = (

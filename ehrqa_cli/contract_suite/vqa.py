@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contract_suite.checking import Check, demand, plain_text
+from ehrqa_cli.contract_suite.checking import Check, demand, has_provenance
 from ehrqa_cli.contracts.images import SceneGraph
 from ehrqa_cli.contracts.plugins import SceneGraphSource
 
@@ -94,12 +94,6 @@ def says_the_same_twice(source: SceneGraphSource) -> None:
 
 def _numbers(graph: SceneGraph) -> list[str]:
     return [f"{value:.5f}" for value in graph.probabilities]
-
-
-def has_provenance(source: SceneGraphSource) -> None:
-    """It has a name, and says by what to repeat its answers."""
-    demand(bool(source.name), "it has no name")
-    plain_text(source.provenance(), "provenance()")
 
 
 CHECKS: tuple[Check[SceneGraphSource], ...] = (

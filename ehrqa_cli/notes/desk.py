@@ -4,7 +4,7 @@
         answer = desk.answer("What dose of torsemide did he go home on?", 501)
 
 A desk keeps the store, the finder and the reader open, so that a second question on the same
-patient is quick; `answer_question` opens one for a single question.
+patient is quick.
 """
 
 from __future__ import annotations
@@ -173,15 +173,3 @@ class NoteDesk:
             if lines and len(lines) == indexed.lines:
                 first = indexed.first_row + (indexed.passages or 0)
                 reader.meaning.keep(lines, index.vectors.read(first, len(lines)))
-
-
-def answer_question(
-    question: str,
-    patient_id: int,
-    db: Path,
-    reader: str | NoteReader = DEFAULT_READER,
-    choices: Mapping[str, str] | None = None,
-) -> NoteAnswer:
-    """Answer one question from the notes of one patient beside the EHR ``db``: see `NoteDesk`."""
-    with NoteDesk.open(db, reader) as desk:
-        return desk.answer(question, patient_id, choices)

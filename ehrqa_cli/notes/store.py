@@ -14,13 +14,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.notes import Line, Note
+from ehrqa_cli.notes.files import NotesFile, connect
 from ehrqa_cli.notes.place import beside
 from ehrqa_cli.sqlitefile import database, make_private
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SUFFIX = ".notes.sqlite"
 VERSION = "1"
-_WAIT = 30.0  # seconds for another process, which commits at least every few
 _MANY = 500  # ids in one statement
 
 # Their ids are never used twice.
@@ -61,13 +60,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-class NoteStore:
-    """The notes beside one EHR. Every method raises DatabaseError when the file is damaged."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        """Use ``open``."""
-        self.path = path
-        self.connection = connection
+class NoteStore(NotesFile):
+    """The notes beside one EHR. Use ``open``."""
 
     @classmethod
     def open(cls, db_path: Path, create: bool = False, writable: bool = False) -> NoteStore:
@@ -83,10 +77,12 @@ class NoteStore:
         try:
             if create:
                 make_private(path)
-            connection = _connect(path, create or writable)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
-        store = cls(path, connection)
+        # Opened for writing where that is allowed, also to read: SQLite must be able to undo what
+        # an import that was killed left half done.
+        mode = "rw" if os.access(path, os.W_OK) else "ro"
+        store = cls(path, connect(path, mode, create or writable))
         try:
             store._check(create)
         except BaseException:
@@ -99,10 +95,6 @@ class NoteStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self.connection.close()
 
     def _check(self, create: bool) -> None:
         with self.faults():
@@ -118,30 +110,13 @@ class NoteStore:
                 "move it away and run `ehrqa notes import` again",
             )
 
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Turn an error of SQLite inside the block into a DatabaseError with the next step."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
+    def fault(self, error: Exception) -> DatabaseError:
+        """As NotesFile says."""
+        if isinstance(error, sqlite3.OperationalError):
             hint = "is the disk full, or another import running?"
-            raise DatabaseError(f"{self.path}: {error}", hint) from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of names, scrambled too
-            hint = "move it away and run `ehrqa notes import` again"
-            raise DatabaseError(f"{self.path} is damaged: {error}", hint) from error
-
-    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one statement; none where a value is a number no row can hold."""
-        with self.faults():
-            try:
-                return self.connection.execute(sql, values).fetchall()
-            except OverflowError:
-                return []
-
-    def meta(self, key: str) -> str | None:
-        """What is written down about the store under ``key``."""
-        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(rows[0][0]) if rows else None
+            return DatabaseError(f"{self.path}: {error}", hint)
+        hint = "move it away and run `ehrqa notes import` again"
+        return DatabaseError(f"{self.path} is damaged: {error}", hint)
 
     def count(self) -> int:
         """How many notes there are."""
@@ -244,19 +219,3 @@ def _make(db: Database) -> None:
     db.table("term").create({"id": int, "name": str}, pk="id", not_null={"name"})
     db.table("term").create_index(("name",), "term_name", unique=True)
     db.create_view("line", _LINE)
-
-
-def _connect(path: Path, writable: bool) -> sqlite3.Connection:
-    # Opened for writing where that is allowed, also to read: SQLite must be able to undo what an
-    # import that was killed left half done.
-    mode = "rw" if os.access(path, os.W_OK) else "ro"
-    connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=_WAIT,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    if not writable:
-        connection.execute("PRAGMA query_only = ON")
-    return connection

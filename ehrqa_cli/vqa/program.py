@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ehrqa_cli.ehr.cxr_vocabulary import CATEGORY_OF
-
 EXISTS, NAME, PLACE = "exists", "name", "place"
 VIEW, SEX = "view", "sex"
 HEART, MEDIASTINUM = "wide_heart", "wide_mediastinum"
@@ -117,8 +115,3 @@ def show(expr: Expr) -> str:
         return f"no ( {show(expr.parts[0])} )"
     word = {"not": " without "}.get(expr.op, f" {expr.op} ")
     return "( " + word.join(show(part) for part in expr.parts) + " )"
-
-
-def category_of(finding: str) -> str:
-    """The category of an attribute, or the name itself."""
-    return CATEGORY_OF.get(finding, finding)

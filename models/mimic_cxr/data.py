@@ -11,15 +11,16 @@ Both need a credentialed PhysioNet account; nothing of either is shipped.
 from __future__ import annotations
 
 import csv
-import gzip
-import json
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-Relation = tuple[str, str]
+from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.contracts.images import Relation
+from ehrqa_cli.sets.prepare.imagenome import Graphs
+from ehrqa_cli.sets.prepare.images import opened
+
 FRONTAL = {"AP", "PA"}
 
 
@@ -42,7 +43,10 @@ def films(cxr: Path, imagenome: Path, mimic: Path | None = None) -> Iterator[Fil
     """All frontal films that have a scene graph and a file. Raises SystemExit on a wrong layout."""
     split = {row["dicom_id"]: row["split"] for row in rows(cxr, "mimic-cxr-2.0.0-split.csv")}
     sexes = _sexes(mimic)
-    graphs = Graphs(imagenome)
+    try:
+        graphs = Graphs(imagenome)
+    except UsageError as error:
+        raise SystemExit(str(error)) from None
     for row in rows(cxr, "mimic-cxr-2.0.0-metadata.csv"):
         name, patient, study = row["dicom_id"], int(row["subject_id"]), int(row["study_id"])
         if row["ViewPosition"] not in FRONTAL or name not in split:
@@ -78,32 +82,6 @@ def relations(graph: Mapping[str, Any]) -> tuple[frozenset[Relation], frozenset[
     return present, frozenset(said) - present
 
 
-class Graphs:
-    """Scene graphs by image id, from a folder or from the zip file as it is downloaded."""
-
-    def __init__(self, folder: Path) -> None:
-        """Find them. Raises SystemExit, saying what is expected where."""
-        self.folder = folder / "silver_dataset" / "scene_graph"
-        archive = folder / "silver_dataset" / "scene_graph.zip"
-        self.zip: zipfile.ZipFile | None = None
-        self.members: dict[str, str] = {}
-        if not self.folder.is_dir():
-            if not archive.is_file():
-                raise SystemExit(
-                    f"no scene graphs: expected {self.folder}/ or {archive.name} beside it"
-                )
-            self.zip = zipfile.ZipFile(archive)
-            self.members = {Path(name).name: name for name in self.zip.namelist()}
-
-    def of(self, dicom_id: str) -> dict[str, Any] | None:
-        """The graph of one image, or None."""
-        name = f"{dicom_id}_SceneGraph.json"
-        if self.zip is not None:
-            return json.loads(self.zip.read(self.members[name])) if name in self.members else None
-        path = self.folder / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-
-
 def vocabulary(films: Sequence[Film], least: int) -> list[Relation]:
     """The relations present in at least ``least`` films, sorted (563 at the paper's size)."""
     counts: dict[Relation, int] = {}
@@ -117,16 +95,10 @@ def rows(folder: Path, name: str) -> Iterator[dict[str, str]]:
     """The rows of a CSV file, compressed or not. Raises SystemExit without it."""
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
-            with _text(path) as file:
+            with opened(path) as file:
                 yield from csv.DictReader(file)
             return
     raise SystemExit(f"{folder} holds no {name} or {name}.gz")
-
-
-def _text(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
 
 
 def _sexes(mimic: Path | None) -> dict[int, str]:

@@ -27,11 +27,13 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "vision"))
 import augment
 import network
 import onnx
-from data import Film, Relation, films, vocabulary
+from data import Film, films, vocabulary
 from export import shrink
 from measure import aucs
 from pixels import SIZE, grey
 from run import Run
+
+from ehrqa_cli.contracts.images import Relation
 
 BATCH = 32
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from shared import rows_of
+from shared import gold_queries, rows_of
 
 from ehrqa_cli import registry
 from ehrqa_cli.contract_suite.database import same_rows, sample_tables, wrapped
@@ -42,8 +42,7 @@ def gold(data: Path, most: int, seed: int) -> Iterator[tuple[str, str]]:
     """(split/id, published SQL) of the answerable questions; a sample of ``most`` of them."""
     found: list[tuple[str, str]] = []
     for split in ("train", "valid"):
-        labels = json.loads((data / split / "label.json").read_text(encoding="utf-8"))
-        found += [(f"{split}/{key}", sql) for key, sql in labels.items() if sql != "null"]
+        found += [(f"{split}/{key}", sql) for key, sql in gold_queries(data, split).items()]
     random.Random(seed).shuffle(found)
     yield from found[:most] if most else found
 

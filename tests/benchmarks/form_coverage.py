@@ -7,7 +7,6 @@ and its values, names and dates changed, so that agreement by accident shows.
 
 from __future__ import annotations
 
-import json
 import random
 import sqlite3
 import tempfile
@@ -17,6 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
+from shared import gold_queries
 
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.logical_form import compile_sql, parse, print_form
@@ -133,8 +133,7 @@ def main(data: Path, seed: int) -> None:
         copy = Path(folder) / "perturbed.sqlite"
         perturb(original, copy, seed)
         for split in ("train", "valid"):
-            labels = json.loads((data / split / "label.json").read_text())
-            gold = {k: s for k, s in labels.items() if s != "null"}
+            gold = gold_queries(data, split)
             for name, db in (("original", original), ("perturbed", copy)):
                 counts, wrong = measure(db, gold)
                 share = 100 * counts["same rows"] / len(gold)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import re
 import sqlite3
 import time
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from shared import gold_queries
 
 from ehrqa_cli.contract_suite.database import same_rows
 from ehrqa_cli.contracts.errors import EhrqaError
@@ -95,10 +95,7 @@ def to_duckdb(source: Path, out: Path) -> None:
 def forms(data: Path) -> Iterator[tuple[str, str, str]]:
     """(split/id, published SQL, SQL of its form) of the answerable questions."""
     for split in ("train", "valid"):
-        labels = json.loads((data / split / "label.json").read_text(encoding="utf-8"))
-        for key, sql in labels.items():
-            if sql == "null":
-                continue
+        for key, sql in gold_queries(data, split).items():
             try:
                 yield f"{split}/{key}", sql, compile_sql(parse(print_form(invert(sql))))
             except (Unrecognised, EhrqaError) as error:

@@ -25,6 +25,12 @@ def rows_of(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def gold_queries(ehrsql: Path, split: str) -> dict[str, str]:
+    """The published SQL of the answerable questions of an EHRSQL split, by id."""
+    labels = json.loads((ehrsql / split / "label.json").read_text(encoding="utf-8"))
+    return {key: sql for key, sql in labels.items() if sql != "null"}
+
+
 def texts_of(data: Path) -> dict[str, str]:
     """The notes of a folder in noteqa's format, by id."""
     return {row["note_id"]: row["text"] for row in rows_of(data / "notes.jsonl")}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ehrqa_cli.contracts.errors import DatabaseError
+from ehrqa_cli.notes.files import NotesFile, connect
 from ehrqa_cli.notes.find.lexical import TOKENIZER
 from ehrqa_cli.notes.find.vectors import SUFFIX as VECTORS
 from ehrqa_cli.notes.find.vectors import VectorFile
@@ -24,7 +24,6 @@ from ehrqa_cli.notes.place import beside
 SUFFIX = ".notes.index"
 FAISS = ".notes.faiss"
 VERSION = "1"
-_WAIT = 30.0
 
 # ``first_line`` and ``lines`` say which rows of the notes' ``line`` were indexed; ``first_row``
 # is where the note's vectors begin (its passages, then its lines), NULL until they are made.
@@ -61,14 +60,13 @@ def delete(db_path: Path) -> None:
             ) from error
 
 
-class IndexFile:
-    """The opened index. Every method raises DatabaseError when a file is damaged."""
+class IndexFile(NotesFile):
+    """The opened index."""
 
     def __init__(self, db_path: Path, connection: sqlite3.Connection) -> None:
         """Use ``open`` or ``create``."""
+        super().__init__(beside(db_path, SUFFIX), connection)
         self.db_path = db_path
-        self.path = beside(db_path, SUFFIX)
-        self.connection = connection
         self.vectors = VectorFile(beside(db_path, VECTORS))
         self.faiss = beside(db_path, FAISS)
 
@@ -124,23 +122,12 @@ class IndexFile:
                 f"INSERT INTO meta VALUES ('version', '{VERSION}'); COMMIT;"
             )
 
-    def close(self) -> None:
-        """Close the file."""
-        self.connection.close()
-
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Turn an error of SQLite inside the block into a DatabaseError with the next step."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                raise self.damaged(str(error)) from error
-            raise DatabaseError(
-                f"{self.path}: {error}", "is the disk full, or is it being indexed right now?"
-            ) from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of names, scrambled too
-            raise self.damaged(str(error)) from error
+    def fault(self, error: Exception) -> DatabaseError:
+        """As NotesFile says."""
+        if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
+            hint = "is the disk full, or is it being indexed right now?"
+            return DatabaseError(f"{self.path}: {error}", hint)
+        return self.damaged(str(error))
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -155,16 +142,6 @@ class IndexFile:
             f"the index {self.path} cannot be used: {why}",
             f"run `ehrqa notes index --rebuild --db {self.db_path}`; no note is lost",
         )
-
-    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one statement."""
-        with self.faults():
-            return self.connection.execute(sql, values).fetchall()
-
-    def meta(self, key: str) -> str | None:
-        """What is written down about the index under ``key``."""
-        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(rows[0][0]) if rows else None
 
     def state(self) -> str:
         """How much is indexed, and by which model: a line is scored otherwise where it is."""
@@ -196,19 +173,6 @@ class IndexFile:
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:
-    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
+    can = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     # Where nothing may be written, SQLite cannot make its side files either.
-    flags = "&immutable=1" if mode == "ro" else ""
-    try:
-        connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}{flags}",
-            uri=True,
-            timeout=_WAIT,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        if not writable:
-            connection.execute("PRAGMA query_only = ON")
-    except sqlite3.Error as error:
-        raise DatabaseError(f"cannot open {path}: {error}", "check the file") from error
-    return connection
+    return connect(path, "rw" if can else "ro&immutable=1", writable)

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from ehrqa_duckdb import DuckDbDatabase
 from ehrqa_duckdb.guard import FUNCTIONS
+from ehrqa_fixtures import together
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, LimitExceeded, Refused
 from ehrqa_cli.contracts.sample import SampleTable
@@ -270,17 +271,10 @@ def test_cancel_ends_a_query_and_not_the_next(database: DuckDbDatabase) -> None:
 
 
 def test_queries_from_several_threads(database: DuckDbDatabase) -> None:
-    found: list[object] = []
+    def ask(n: int) -> bool:
+        return database.execute(f"SELECT n, x FROM e WHERE n = {n}").rows == ((n, n / 4),)
 
-    def ask(n: int) -> None:
-        found.append(database.execute(f"SELECT n, x FROM e WHERE n = {n}").rows == ((n, n / 4),))
-
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 20
+    assert together(ask, 20) == [True] * 20
 
 
 def test_every_function_that_is_allowed_gives_the_same_again() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.bias.ngrams import Patterns
 from ehrqa_cli.evaluate.ehrsql.load import Dataset, load_ehrsql
-from ehrqa_cli.evaluate.files import write_whole
+from ehrqa_cli.evaluate.reports import RunReport
 from ehrqa_papers.abstention.figures import pattern_table
 from ehrqa_papers.abstention.kept import write_study
 from ehrqa_papers.abstention.plan import Plan
@@ -22,18 +21,16 @@ from ehrqa_papers.abstention.study_pass import Regime, Runner
 
 
 @dataclass(frozen=True)
-class AbstentionReport:
-    """``headers`` name data, models and their hashes, one a regime."""
+class AbstentionReport(RunReport):
+    """``header`` names data, models and their hashes, one a regime."""
 
-    headers: dict[str, dict[str, Any]]
-    tables: tuple[Table, ...]
     plots: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def lines(self) -> list[tuple[str, str]]:
         """(what, value) pairs that say on what the tables rest."""
         out: list[tuple[str, str]] = []
-        for name, header in self.headers.items():
+        for name, header in self.header.items():
             if not out:
                 for data in header["datasets"]:
                     which = f"{data['name']} {data['split']} {data['version']}"
@@ -47,27 +44,11 @@ class AbstentionReport:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "headers": self.headers,
+            "headers": self.header,
             "tables": [t.as_dict() for t in self.tables],
             "plots": [p.name for p in self.plots],
             "warnings": list(self.warnings),
         }
-
-    def as_markdown(self) -> str:
-        """All tables, after what they rest on."""
-        rest = "\n".join(f"| {name} | {value} |" for name, value in self.lines())
-        tables = "\n".join(t.as_markdown() for t in self.tables)
-        return f"| | |\n|---|---|\n{rest}\n\n{tables}"
-
-
-def write_report(found: AbstentionReport, out: Path) -> None:
-    """``report.json`` and ``report.md`` beside the records. Raises EvaluationError."""
-    try:
-        text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False)
-        write_whole(out / "report.json", text + "\n")
-        write_whole(out / "report.md", found.as_markdown())
-    except OSError as error:
-        raise EvaluationError(f"cannot write to {out}: {error.strerror}", "check --out") from None
 
 
 def labelled(data: Path, split: str) -> Dataset:
@@ -105,7 +86,9 @@ def run_abstention(
         drawn = draw(studies, valid, runner.out, plan)
     elif runner.out is not None:
         warnings.append(f"no plots: {plots.HOW_TO_GET_IT}")
-    return AbstentionReport(headers, tuple(tables), tuple(drawn), tuple(warnings))
+    return AbstentionReport(
+        headers, {}, tuple(tables), plots=tuple(drawn), warnings=tuple(warnings)
+    )
 
 
 def _tables(

@@ -130,7 +130,7 @@ def abstention(**flags: Any) -> int:
     found = _measure(valid, test, flags)
     _print(found)
     if flags["out"]:
-        report.write_report(found, flags["out"])
+        found.write(flags["out"])
     write_html(flags, found.lines(), found.tables, found.warnings)
     if flags["json_file"]:
         _write(flags["json_file"], output.to_json(found.as_dict(), indent=1) + "\n")

@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             "database_sha256": "6" * 64,
             "predictor": {"model": "m.gguf", "sha256": "7" * 64},
         }
-        return AbstentionReport({"m": header}, (TABLE,), warnings=("careful",))
+        return AbstentionReport({"m": header}, {}, (TABLE,), warnings=("careful",))
 
     monkeypatch.setattr(report, "run_abstention", fake)
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from ehrqa_fixtures import together
 from ehrqa_postgres import PostgresDatabase, backend, programs, settings
 from ehrqa_postgres.private import OWNER, READER, PrivateServer
 
@@ -335,17 +336,10 @@ def test_a_server_that_stays_away() -> None:
 
 
 def test_queries_from_several_threads(database: PostgresDatabase) -> None:
-    found: list[bool] = []
+    def ask(n: int) -> bool:
+        return database.execute(f"SELECT n, x FROM e WHERE n = {n}").rows == ((n, n / 4),)
 
-    def ask(n: int) -> None:
-        found.append(database.execute(f"SELECT n, x FROM e WHERE n = {n}").rows == ((n, n / 4),))
-
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 20
+    assert together(ask, 20) == [True] * 20
 
 
 # --- what the data say of themselves

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from ehrqa_fixtures import together
 from ehrqa_spark import SparkDatabase, engine
 
 from ehrqa_cli.contract_suite.checking import State
@@ -266,19 +267,13 @@ def test_a_process_that_died_between_queries(database: SparkDatabase) -> None:
 
 
 def test_queries_from_several_threads(database: SparkDatabase, ehr: Path) -> None:
-    found: list[object] = []
     other = SparkDatabase.open(str(ehr))
 
-    def ask(n: int) -> None:
+    def ask(n: int) -> bool:
         one = database if n % 2 else other
-        found.append(one.execute(f"SELECT n, x FROM e WHERE n = {n}", LONG).rows == ((n, n / 4),))
+        return one.execute(f"SELECT n, x FROM e WHERE n = {n}", LONG).rows == ((n, n / 4),)
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 6
+    assert together(ask, 6) == [True] * 6
     other.close()
 
 

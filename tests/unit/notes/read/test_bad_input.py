@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, ModelError
-from ehrqa_cli.notes.desk import NoteDesk, answer_question
+from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.find import finder, index_notes
 from ehrqa_cli.notes.importing import import_notes
+
+from .one_question import answer_question
 
 WHY = "Why was ibuprofen stopped?"
 TEXT = "Ibuprofen was stopped because of a gastric ulcer. He lives in Orléans."

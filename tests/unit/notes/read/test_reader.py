@@ -11,10 +11,12 @@ import pytest
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.errors import DatabaseError, ModelError, PluginError
 from ehrqa_cli.contracts.plugins import NoteReader
-from ehrqa_cli.notes.desk import NoteDesk, answer_question
+from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.importing import import_notes
 from ehrqa_cli.notes.read import EmbeddedReader
 from ehrqa_cli.notes.read.weights import load
+
+from .one_question import answer_question
 
 NOTE = """Admission Date: 2150-03-02     Discharge Date: 2150-03-09
 History of Present Illness: He fell from a ladder while picking cherries. No chest pain.
