@@ -87,7 +87,7 @@ def _batch(
     flags: dict[str, Any],
 ) -> int:
     from ehrqa_cli.cli.batch.rows import Target
-    from ehrqa_cli.cli.batch.run import Run, settings_of, vision_of
+    from ehrqa_cli.cli.batch.writing import Run, settings_of, vision_of
     from ehrqa_cli.engine.many import ask_chunks, chunk_of
 
     source, path = paths
