@@ -30,13 +30,11 @@ from ehrqa_cli.logical_form import (
     items_queries,
 )
 from ehrqa_cli.logical_form.form import Event, Items, events, map_events, selects
-from ehrqa_cli.logical_form.grammar import KINDS
+from ehrqa_cli.logical_form.grammar import HEADS, KINDS
 from ehrqa_cli.neuralsql import Execution
 from ehrqa_cli.text2sql.linking.fuzzy import INFUSED, PRESCRIBED
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, around, speaks_of
 
-# What is read off one item: its name is in the answer, and other items give no sum with it.
-_READ = frozenset({"value", "unit", "route", "cost", "max", "min", "avg", "median", "percentile"})
 # One thing's answer from two tables is the union of sets, or either of two truths.
 _JOINED = {"count_patients": "patients", "patients": "patients", "count_visits": "visits",
            "visits": "visits", "exists": "exists"}  # fmt: skip
@@ -124,7 +122,7 @@ def instead(written: Written, reason: Reason, linker: Linker) -> Reason:
 def _mentions(form: Form, linked: LinkedQuestion, linker: Linker) -> Iterator[Mention]:
     for select in selects(form):
         for event in events(select.event):
-            read = event is select.event and select.head in _READ
+            read = event is select.event and HEADS[select.head].of_item
             kind = KINDS[event.kind].item
             if read or event.kind == "finding" or kind is None or event.items is None:
                 continue
@@ -305,7 +303,7 @@ def _shared(run: Run, form: Form, linked: LinkedQuestion, linker: Linker) -> Rea
         arg = items.args[0]
         value = str(linked.links[arg.n - 1].value if isinstance(arg, Ref) else arg.value)
         several = linker.shared("lab", value)
-        if select.head in _READ and several > 1 and _of_another(run, select, linked, value):
+        if HEADS[select.head].of_item and several > 1 and _of_another(run, select, linked, value):
             return confidence.of_shared(value, several)
     return None
 

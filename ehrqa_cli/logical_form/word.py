@@ -62,6 +62,7 @@ class Head(Word):
     measure: str = ""
     how: str = ""
     normal: str = ""
+    of_item: bool = False
     evidence: bool = True
     impersonal: bool = False
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
 from ehrqa_cli.engine.chat.views import Evidence
@@ -17,12 +20,32 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.chat.events import PatientRead
     from ehrqa_cli.engine.chat.values import Turn
 
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab: ``fill`` shows a turn and its evidence (None until it was read) in a pane; a tab
+    without it is no answer's. ``cites``: it shows evidence, and is filled again when that comes."""
+
+    title: str
+    pane: Callable[[], Widget]
+    fill: Callable[[Any, Turn | None, Evidence | None], None] | None = None
+    cites: bool = False
+
+
+# All of a tab but its key (keys.py) stands here, under its name.
 TABS = {
-    "rows": ("Rows", RowsPane),
-    "query": ("Query", QueryPane),
-    "note": ("Note", NotePane),
-    "image": ("Image", ImagePane),
-    "patient": ("Patient", PatientPane),
+    "rows": Tab("Rows", RowsPane, RowsPane.show, cites=True),
+    "query": Tab("Query", QueryPane, lambda pane, turn, _: pane.show(turn)),
+    "note": Tab(
+        "Note", NotePane, lambda pane, _, found: pane.show(found.notes if found else ()), cites=True
+    ),
+    "image": Tab(
+        "Image",
+        ImagePane,
+        lambda pane, _, found: pane.show(found.images if found else ()),
+        cites=True,
+    ),
+    "patient": Tab("Patient", PatientPane),
 }
 
 
@@ -36,14 +59,14 @@ class EvidenceSide(TabbedContent):
         self.turn: Turn | None = None
         self._evidence: Evidence | None = None
         self._stale: set[str] = set()
-        for name, (title, pane) in TABS.items():
-            self.compose_add_child(TabPane(title, pane(), id=name))
+        for name, tab in TABS.items():
+            self.compose_add_child(TabPane(tab.title, tab.pane(), id=name))
 
     def show(self, turn: Turn | None) -> None:
         """Show a turn; its evidence comes later."""
         self.turn, self._evidence = turn, None
-        self._stale = {"rows", "query", "note", "image"}
-        if self.active in ("rows", "note", "image"):
+        self._stale = {name for name, tab in TABS.items() if tab.fill}
+        if TABS[self.active].cites:
             self.active = best_tab(turn)
         self._fill()
 
@@ -52,7 +75,7 @@ class EvidenceSide(TabbedContent):
         if turn is not self.turn:
             return
         self._evidence = evidence
-        self._stale |= {"rows", "note", "image"}
+        self._stale |= {name for name, tab in TABS.items() if tab.cites}
         self._fill()
 
     def images(self, evidence: Evidence) -> None:
@@ -72,16 +95,8 @@ class EvidenceSide(TabbedContent):
         if self.active not in self._stale:
             return
         self._stale.discard(self.active)
-        evidence = self._evidence or Evidence()
-        match self.active:
-            case "rows":
-                self.query_one(RowsPane).show(self.turn, self._evidence)
-            case "query":
-                self.query_one(QueryPane).show(self.turn)
-            case "note":
-                self.query_one(NotePane).show(evidence.notes)
-            case "image":
-                self.query_one(ImagePane).show(evidence.images)
+        if fill := TABS[self.active].fill:
+            fill(self.get_pane(self.active).children[0], self.turn, self._evidence)
 
 
 def best_tab(turn: Turn | None) -> str:

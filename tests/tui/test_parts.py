@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.widgets import Static
 
 from ehrqa_cli.contracts.errors import UsageError
+from ehrqa_cli.engine.chat import events
+from ehrqa_cli.engine.chat.values import Turn
+from ehrqa_cli.engine.chat.views import Evidence
 from ehrqa_cli.tui import graphics, show
 from ehrqa_cli.tui.keys import check_keys, every
 from ehrqa_cli.tui.panes.image import drawn
@@ -52,6 +56,33 @@ def test_no_two_keys_are_the_same() -> None:
     assert len(keys) == len(set(keys))
     names = [key.id for key in every()]
     assert len(names) == len(set(names))
+
+
+def test_every_tab_has_its_key() -> None:
+    from ehrqa_cli.tui.evidence import TABS
+    from ehrqa_cli.tui.keys import APP_KEYS
+
+    keys = [key.action for key in APP_KEYS if key.action.startswith("tab(")]
+    assert keys == [f"tab('{name}')" for name in TABS]
+
+
+def test_a_tab_needs_no_more_than_its_line_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ehrqa_cli.tui.evidence import TABS, Tab
+
+    def fill(pane: Static, turn: Turn | None, found: Evidence | None) -> None:
+        pane.update(f"{turn and turn.typed}: {found and len(found.rows)} tables")
+
+    monkeypatch.setitem(TABS, "sum", Tab("Sum", Static, fill, cites=True))
+
+    async def script(chat: Chat) -> None:
+        await chat.answer(samples.TABLE)
+        chat.app.show_tab("sum")
+        await chat.pilot.pause()
+        assert f"{samples.TABLE.typed}: None tables" in chat.text
+        await chat.report(0, events.EvidenceRead(samples.TABLE, samples.ROWS))
+        assert f"{samples.TABLE.typed}: 1 tables" in chat.text
+
+    chat(script)
 
 
 def test_a_picture_keeps_its_shape() -> None:
