@@ -110,14 +110,13 @@ def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
 def _people(who: list[Person]) -> Iterator[tuple[str, Iterator[Row]]]:
     text = demo_events.text
     yield "patients", ((p.subject_id, p.gender, text(p.born), _day(p.died)) for p in who)
-    columns = BY_NAME["admissions"].names()[5:-1]
+    columns = BY_NAME["admissions"].names()[5:]
     yield (
         "admissions",
         (
             (
                 *(p.subject_id, v.hadm_id, text(v.start), text(v.end)),
-                *(v.facts[column] for column in columns),
-                p.age(v.start),
+                *({**v.facts, "age": p.age(v.start)}[column] for column in columns),
             )
             for p in who
             for v in p.visits
