@@ -9,13 +9,8 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import (
-    FILE,
-    AnswerOptions,
-    answer_options,
-    json_option,
-    read_answer_options,
-)
+from ehrqa_cli.cli.answer_options import AnswerOptions, answer_options, read_answer_options
+from ehrqa_cli.cli.options import FILE, json_option
 from ehrqa_cli.cli.questions import check_text, read_choices
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.answer_options import answer_options, read_answer_options
 from ehrqa_cli.cli.ask import warnings
-from ehrqa_cli.cli.options import answer_options, read_answer_options
 from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Question, Scalar, Status

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics
-from ehrqa_cli.cli.options import (
-    database_path,
+from ehrqa_cli.cli.image_options import (
     images_option,
     labels,
     read_graphs,
@@ -17,6 +16,7 @@ from ehrqa_cli.cli.options import (
     tables_of,
     vision_option,
 )
+from ehrqa_cli.cli.options import database_path
 from ehrqa_cli.cli.sql import query_options, run_query
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result

@@ -11,14 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import (
-    as_of_option,
-    database_path,
-    db_option,
-    json_option,
-    open_database,
-    time_given,
-)
+from ehrqa_cli.cli.answer_options import time_given
+from ehrqa_cli.cli.options import as_of_option, database_path, db_option, json_option, open_database
 from ehrqa_cli.contracts.errors import LimitExceeded, UsageError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Result

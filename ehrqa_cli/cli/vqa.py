@@ -10,20 +10,16 @@ import click
 
 from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.ask import EXIT_CODES
-from ehrqa_cli.cli.options import (
-    FILE,
-    database_path,
-    db_option,
+from ehrqa_cli.cli.image_options import (
     images_option,
-    json_option,
     labels,
-    open_database,
     read_graphs,
     scene_graphs_option,
     tables_of,
     vision_option,
     wanted,
 )
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 from ehrqa_cli.cli.questions import check_text
 from ehrqa_cli.contracts.errors import ImageError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status

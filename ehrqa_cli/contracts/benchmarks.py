@@ -55,7 +55,7 @@ class BenchmarkItem:
 
 
 @dataclass(frozen=True)
-class Table:
+class FigureTable:
     """Figures to be shown. ``blocks`` are (heading or empty, rows)."""
 
     number: str
@@ -92,7 +92,7 @@ class Table:
         return f"**{self.heading}**\n\n{body}\n{notes}"
 
 
-class Listing(Table):
+class Listing(FigureTable):
     """A table of words."""
 
     numbers: ClassVar[bool] = False
@@ -116,8 +116,8 @@ class Figures:
     """What a run found. ``scores`` are plain values; ``more`` are tables that only files hold."""
 
     scores: Mapping[str, Any]
-    tables: tuple[Table, ...] = ()
-    more: tuple[Table, ...] = ()
+    tables: tuple[FigureTable, ...] = ()
+    more: tuple[FigureTable, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -209,12 +209,12 @@ class Benchmark(ABC):
         """The tables of a run: by default what `aggregate` counts, in all and by group."""
         figures = dict(self.aggregate(found.records))
         title = f"{len(found.records)} questions"
-        table = Table("1", title, ("measure", "value"), (("", tuple(figures.items())),))
+        table = FigureTable("1", title, ("measure", "value"), (("", tuple(figures.items())),))
         return Figures(figures, (table, *self._by_group(found.records, tuple(figures))))
 
     def _by_group(
         self, records: Sequence[Record], names: tuple[str, ...], number: str = "2"
-    ) -> tuple[Table, ...]:
+    ) -> tuple[FigureTable, ...]:
         def group(record: Record) -> str:
             return str(record["group"])
 
@@ -225,7 +225,9 @@ class Benchmark(ABC):
             rows.append((name, len(inside), *(figures.get(each) for each in names)))
         if len(rows) < 2:
             return ()
-        return (Table(number, "by group", ("group", "questions", *names), (("", tuple(rows)),)),)
+        return (
+            FigureTable(number, "by group", ("group", "questions", *names), (("", tuple(rows)),)),
+        )
 
     def baseline(self, name: str, items: Sequence[BenchmarkItem], seed: int) -> Baseline:
         """The answers of one of ``systems``. Raises UsageError and EvaluationError."""

@@ -14,8 +14,8 @@ from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.mixed import MixedAnswer
 from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.note_route import scope_by_words
+from ehrqa_cli.engine.question_run import Evidence, Known, Run, Withheld
 from ehrqa_cli.engine.reasons import Told
-from ehrqa_cli.engine.run import Evidence, Known, Run, Withheld
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.text import value_of
 from ehrqa_cli.logical_form import print_form

@@ -17,9 +17,9 @@ from ehrqa_cli.engine.mixed import Mixed, split
 from ehrqa_cli.engine.note_path import SILENT, TABLES_ALONE, Readers, notes_alone, readers
 from ehrqa_cli.engine.one_study import OneStudy, one_study
 from ehrqa_cli.engine.query_path import link, linked_of
+from ehrqa_cli.engine.question_run import Given, OnEvent, Run, Withheld
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.risk import probability
-from ehrqa_cli.engine.run import Given, OnEvent, Run, Withheld
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.suggest import suggestions_for
 from ehrqa_cli.engine.text import clean_question

@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.types import LinkedQuestion, Row
 from ehrqa_cli.engine import confidence
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.parts import Linker
-from ehrqa_cli.engine.run import Run, Written
+from ehrqa_cli.engine.question_run import Run, Written
 from ehrqa_cli.logical_form import (
     Form,
     Lit,

@@ -12,8 +12,8 @@ from ehrqa_cli.contracts.types import LinkedQuestion, PatientScope, Row, Scope
 from ehrqa_cli.engine import confidence, note_route
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.note_route import Decision, says_note
+from ehrqa_cli.engine.question_run import Evidence, Run, Withheld
 from ehrqa_cli.engine.route import Route
-from ehrqa_cli.engine.run import Evidence, Run, Withheld
 from ehrqa_cli.engine.whose import Patient, whose
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from ehrqa_cli.contracts.images import ImageReader
 from ehrqa_cli.contracts.types import PatientScope, Question, Result, Scope
+from ehrqa_cli.engine.question_run import Run
 from ehrqa_cli.engine.route import Route
-from ehrqa_cli.engine.run import Run
 
 _TYPES = ("plane", "gender", "size")
 _NAMED = re.compile(

@@ -25,8 +25,8 @@ from ehrqa_cli.engine import confidence, evidence, namesakes
 from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
+from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
 from ehrqa_cli.engine.route import route_form, route_sql
-from ehrqa_cli.engine.run import Evidence, Given, Reading, Run, Withheld, Written
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
     Combine,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.many import ask_many
-from ehrqa_cli.engine.run import OnEvent
+from ehrqa_cli.engine.question_run import OnEvent
 from ehrqa_cli.engine.session_parts import SessionParts
 
 

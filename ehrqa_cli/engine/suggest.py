@@ -15,7 +15,7 @@ from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, For
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Scope
 from ehrqa_cli.engine.confidence import of_result
 from ehrqa_cli.engine.evidence import PATIENCE
-from ehrqa_cli.engine.run import Run
+from ehrqa_cli.engine.question_run import Run
 from ehrqa_cli.logical_form import Form, bind, compile_sql, parse, scope_of, used_links
 from ehrqa_cli.text2sql.third import with_values
 from ehrqa_cli.words.lists import question_words

@@ -21,10 +21,10 @@ from ehrqa_cli.engine.mixed import Mixed, MixedAnswer, answer_mixed, open_rows
 from ehrqa_cli.engine.note_path import add_notes, find_notes, read_notes, tell_note
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.query_path import execute, ground
+from ehrqa_cli.engine.question_run import Evidence, Given, Run, Withheld, Written
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.route import Route
-from ehrqa_cli.engine.run import Evidence, Given, Run, Withheld, Written
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.whose import Patient
 from ehrqa_cli.logical_form import Form

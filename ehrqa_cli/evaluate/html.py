@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ehrqa_cli.contracts.benchmarks import Table
+from ehrqa_cli.contracts.benchmarks import FigureTable
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.calibration import risk_coverage, wilson
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
 def write_page(
     folder: Path,
     lines: Iterable[tuple[str, str]],
-    tables: Sequence[Table] = (),
+    tables: Sequence[FigureTable] = (),
     notes: Sequence[str] = (),
 ) -> Path:
     """Write ``report.html`` beside the records of ``folder``; ``lines`` say on what the run rests,
@@ -207,7 +207,7 @@ def _of(count: int, n: int) -> str:
     return f"{count} ({100 * count / n:.1f}%)" if n else str(count)
 
 
-def _report_table(table: Table) -> Shown:
+def _report_table(table: FigureTable) -> Shown:
     width = len(table.columns)
     rows = [
         row

@@ -20,10 +20,10 @@ from ehrqa_cli.contracts.benchmarks import (
     Cells,
     Execute,
     Figures,
+    FigureTable,
     Listing,
     Measured,
     Record,
-    Table,
 )
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
@@ -92,8 +92,10 @@ class OwnQuestions(Benchmark):
         scores = dict(self.aggregate(found.records))
         rows = tuple((name, n, 100.0 * n / len(found.records)) for name, n in counts.items())
         tables = (
-            Table("1", f"{len(found.records)} questions", ("", "questions", "%"), (("", rows),)),
-            Table("2", "scores", ("measure", "value"), (("", tuple(scores.items())),)),
+            FigureTable(
+                "1", f"{len(found.records)} questions", ("", "questions", "%"), (("", rows),)
+            ),
+            FigureTable("2", "scores", ("measure", "value"), (("", tuple(scores.items())),)),
             *self._by_group(found.records, tuple(scores), "3"),
             *_wrong(found.records),
         )
@@ -223,7 +225,7 @@ def _outcomes(records: Sequence[Record]) -> dict[str, int]:
     }
 
 
-def _wrong(records: Sequence[Record]) -> tuple[Table, ...]:
+def _wrong(records: Sequence[Record]) -> tuple[FigureTable, ...]:
     rows: list[Cells] = [
         (str(r["id"]), " ".join(r["question"].split()), _given(r), _wanted(r))
         for r in records

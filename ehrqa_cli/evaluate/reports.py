@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Figures, Table
+from ehrqa_cli.contracts.benchmarks import Figures, FigureTable
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.files import write_whole
 
@@ -20,8 +20,8 @@ class RunReport:
 
     header: Mapping[str, Any]
     scores: Mapping[str, Any]
-    tables: tuple[Table, ...]
-    more: tuple[Table, ...] = ()
+    tables: tuple[FigureTable, ...]
+    more: tuple[FigureTable, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @classmethod

@@ -30,7 +30,7 @@ from ehrqa_cli.tui.turn_view import TurnView
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ehrqa_cli.cli.options import AnswerOptions
+    from ehrqa_cli.cli.answer_options import AnswerOptions
     from ehrqa_cli.engine.chat.controller import Controller
     from ehrqa_cli.engine.chat.events import Event
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ehrqa_cli.cli.options import answer_options, open_database, read_answer_options
+from ehrqa_cli.cli.answer_options import answer_options, read_answer_options
+from ehrqa_cli.cli.options import open_database
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.cli.options import AnswerOptions
+    from ehrqa_cli.cli.answer_options import AnswerOptions
 
 
 @click.command(short_help="Talk with the EHR in the terminal.")

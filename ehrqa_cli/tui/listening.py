@@ -24,7 +24,7 @@ class Listening(ChatScreen):
             return
         ticket, view = message.ticket, self._unanswered.get(message.ticket)
         match message.event:
-            case said.Asked(rewrite) if view is not None:
+            case said.QuestionAsked(rewrite) if view is not None:
                 view.asked(rewrite)
             case said.Doing(what) if view is not None:
                 view.doing(what)

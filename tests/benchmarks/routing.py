@@ -32,8 +32,8 @@ from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.opening import open_session
 from ehrqa_cli.engine.parts import Mode, shipped_model
+from ehrqa_cli.engine.question_run import Run, Withheld
 from ehrqa_cli.engine.risk import probability
-from ehrqa_cli.engine.run import Run, Withheld
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.whose import whose
 from ehrqa_cli.text2sql.local import LocalModel

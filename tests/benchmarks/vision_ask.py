@@ -25,7 +25,7 @@ from typing import Any
 
 from films import valid_films
 
-from ehrqa_cli.cli.options import read_graphs
+from ehrqa_cli.cli.image_options import read_graphs
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import ask, open_session
 

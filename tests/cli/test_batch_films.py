@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ehrqa_cli.cli.batch.run import Run
+from ehrqa_cli.cli.batch.writing import Run
 from ehrqa_cli.contracts.types import Question, Scope, Status
 from ehrqa_cli.engine import open_session
 from ehrqa_cli.vqa.model.network import VisionModel

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.answer_options import AnswerOptions
 from ehrqa_cli.cli.chat import export as chat_export
 from ehrqa_cli.cli.chat.plain import plain_chat
-from ehrqa_cli.cli.options import AnswerOptions
 from ehrqa_cli.contracts.errors import DatabaseError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine import Mode, Session

@@ -16,11 +16,11 @@ from ehrqa_cli.contracts.benchmarks import (
     BenchmarkItem,
     Execute,
     Figures,
+    FigureTable,
     Measure,
     Measured,
     Reads,
     Record,
-    Table,
 )
 from ehrqa_cli.contracts.errors import PluginError
 from ehrqa_cli.contracts.judging import JudgedQuestion
@@ -147,7 +147,7 @@ class Shouts(Benchmark):
     def figures(self, found: Measured) -> Figures:
         scores = {**self.aggregate(found.records), "seed": found.seed}
         rows = (("", ((found.system, scores["loud"]),)),)
-        return Figures(scores, (Table("1", "loudness", ("", "loud"), rows),), (), ("hush",))
+        return Figures(scores, (FigureTable("1", "loudness", ("", "loud"), rows),), (), ("hush",))
 
     def baseline(self, name: str, items: Sequence[BenchmarkItem], seed: int) -> Baseline:
         shout = [Answer(i.question, Status.ANSWERED, text=i.question.text.upper()) for i in items]

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from ehrqa_cli.cli.options import AnswerOptions
+from ehrqa_cli.cli.answer_options import AnswerOptions
 from ehrqa_cli.engine import Mode
 from ehrqa_cli.engine.chat import events
 from ehrqa_cli.engine.chat.events import Event

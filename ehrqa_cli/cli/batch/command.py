@@ -13,9 +13,10 @@ from typing import Any, TextIO
 import click
 
 from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.answer_options import BatchOptions, answer_options, read_batch_options
 from ehrqa_cli.cli.batch import reading
 from ehrqa_cli.cli.batch.reading import FORMATS, STREAM, Item
-from ehrqa_cli.cli.options import FILE, BatchOptions, answer_options, read_batch_options
+from ehrqa_cli.cli.options import FILE
 from ehrqa_cli.contracts.errors import UsageError
 
 
@@ -86,7 +87,7 @@ def _batch(
     flags: dict[str, Any],
 ) -> int:
     from ehrqa_cli.cli.batch.rows import Target
-    from ehrqa_cli.cli.batch.run import Run, settings_of, vision_of
+    from ehrqa_cli.cli.batch.writing import Run, settings_of, vision_of
     from ehrqa_cli.engine.many import ask_chunks, chunk_of
 
     source, path = paths

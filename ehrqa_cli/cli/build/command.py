@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli import diagnostics
 from ehrqa_cli.cli.added import OpenGroup
 from ehrqa_cli.cli.build.notes import notes
-from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown
+from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown, tell_set
 from ehrqa_cli.cli.build.prepare import prepare
 from ehrqa_cli.cli.build.review import review
 from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
@@ -99,7 +100,7 @@ def questions(**flags: Any) -> int:
             card = build_questions(order, lambda done, size: advance(done, size, "questions"))
     finally:
         database.close()
-    return _tell(card, flags)
+    return tell_set(card, flags, _lines(card), "these data have no more")
 
 
 @build.command()
@@ -140,7 +141,7 @@ def vqa(**flags: Any) -> int:
     finally:
         if database is not None:
             database.close()
-    return _tell(card, flags)
+    return tell_set(card, flags, _lines(card), "these data have no more")
 
 
 def _wordings(flags: dict[str, Any], advance: diagnostics.Advance) -> Wordings | None:
@@ -155,27 +156,15 @@ def _wordings(flags: dict[str, Any], advance: diagnostics.Advance) -> Wordings |
     return wordings(flags["paraphrase"], flags["threads"] or 0, note)
 
 
-def _tell(card: dict[str, Any], flags: dict[str, Any]) -> int:
-    if flags["as_json"]:
-        output.json_line(card)
-        return 0
-    counts, found = card["counts"], card["templates"]
-    by_split = ", ".join(f"{n:,} {split}" for split, n in counts["by_split"].items())
-    output.line(f"questions  {counts['questions']:,} ({by_split})")
-    output.line(f"templates  {found['templates_filled']} of {found['templates']}")
-    for name, n in counts["by_answer"].items():
-        output.line(f"answer {name}  {n:,}")
+def _lines(card: dict[str, Any]) -> Iterator[str]:
+    found, said = card["templates"], card["paraphrases"]
+    yield f"templates  {found['templates_filled']} of {found['templates']}"
+    for name, n in card["counts"]["by_answer"].items():
+        yield f"answer {name}  {n:,}"
     for name in found["templates_not_filled"]:
-        output.line(f"not filled  {name}")
-    if card["paraphrases"]:
-        said = card["paraphrases"]
-        output.line(f"paraphrases  {said['kept']:,} of {said['written']:,} kept")
+        yield f"not filled  {name}"
+    if said:
+        yield f"paraphrases  {said['kept']:,} of {said['written']:,} kept"
     if "bias" in card:
         split = card["bias"]["debiased"]
-        output.line(f"debiased split  {split['method']} ({split['patterns']} n-grams)")
-    output.line(f"written  {flags['out']}")
-    if counts["questions"] < flags["size"]:
-        diagnostics.warn(
-            f"{counts['questions']:,} of {flags['size']:,} questions: these data have no more"
-        )
-    return 0
+        yield f"debiased split  {split['method']} ({split['patterns']} n-grams)"

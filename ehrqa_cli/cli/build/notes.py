@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown
+from ehrqa_cli.cli import diagnostics
+from ehrqa_cli.cli.build.options import COUNT, out_option, seed_option, shown, tell_set
 from ehrqa_cli.cli.options import database_path, db_option, json_option
 
 if TYPE_CHECKING:
@@ -61,24 +62,17 @@ def notes(**flags: Any) -> int:
     order = NotesOrder(db, flags["out"], plan, author, flags["category"])
     with diagnostics.progress("rate") as advance:
         card = build_notes(order, advance)
-    if flags["as_json"]:
-        output.json_line(card)
-        return 0
-    found, tried = card["counts"], card["attempts"]
-    by_split = ", ".join(f"{n:,} {split}" for split, n in found["by_split"].items())
-    output.line(f"questions  {found['questions']:,} ({by_split})")
+    return tell_set(card, flags, _lines(card), "all patients were asked about")
+
+
+def _lines(card: dict[str, Any]) -> Iterator[str]:
+    tried = card["attempts"]
     for name in ("by_level", "by_category", "by_answer"):
-        for row, n in found[name].items():
-            output.line(f"{name[3:]} {row.removeprefix('level ')}  {n:,}")
-    output.line(f"attempts  {tried['attempts']:,}, of which {100 * tried['yield']:.0f}% gave one")
+        for row, n in card["counts"][name].items():
+            yield f"{name[3:]} {row.removeprefix('level ')}  {n:,}"
+    yield f"attempts  {tried['attempts']:,}, of which {100 * tried['yield']:.0f}% gave one"
     for row, n in tried["failed"].items():
-        output.line(f"not kept: {row}  {n:,}")
-    output.line(f"written  {flags['out']}")
-    if found["questions"] < flags["size"]:
-        diagnostics.warn(
-            f"{found['questions']:,} of {flags['size']:,} questions: all patients were asked about"
-        )
-    return 0
+        yield f"not kept: {row}  {n:,}"
 
 
 def _model(name: str) -> Gguf:

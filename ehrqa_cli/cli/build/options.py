@@ -1,12 +1,13 @@
-"""Options that the commands of ``ehrqa build`` share."""
+"""What the commands of ``ehrqa build`` share: options, and how a set that was made is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
+from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.cli.options import FILE, Command
 
 COUNT = click.IntRange(min=1)
@@ -29,3 +30,20 @@ def shown(
 
 
 seed_option = shown("--seed", 1, "The same seed: the same bytes.")
+
+
+def tell_set(card: dict[str, Any], flags: dict[str, Any], lines: Iterable[str], fewer: str) -> int:
+    """Print the card, or how many questions there are, ``lines``, and where; warn with ``fewer``
+    where they are fewer than were asked for. Returns 0."""
+    if flags["as_json"]:
+        output.json_line(card)
+        return 0
+    counts = card["counts"]
+    by_split = ", ".join(f"{n:,} {split}" for split, n in counts["by_split"].items())
+    output.line(f"questions  {counts['questions']:,} ({by_split})")
+    for line in lines:
+        output.line(line)
+    output.line(f"written  {flags['out']}")
+    if counts["questions"] < flags["size"]:
+        diagnostics.warn(f"{counts['questions']:,} of {flags['size']:,} questions: {fewer}")
+    return 0

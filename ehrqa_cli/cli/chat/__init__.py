@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ehrqa_cli.cli.options import AnswerOptions
+    from ehrqa_cli.cli.answer_options import AnswerOptions
     from ehrqa_cli.engine.chat.controller import Controller
     from ehrqa_cli.engine.chat.worker import Report
 

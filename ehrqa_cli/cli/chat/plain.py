@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 from ehrqa_cli.cli import diagnostics, output
+from ehrqa_cli.cli.answer_options import AnswerOptions
 from ehrqa_cli.cli.chat import controller_of
 from ehrqa_cli.cli.chat import show as chat_show
 from ehrqa_cli.cli.chat.line import Lines
-from ehrqa_cli.cli.options import AnswerOptions, target_of
+from ehrqa_cli.cli.options import target_of
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.engine.chat import commands, events
 

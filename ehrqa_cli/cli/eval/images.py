@@ -26,17 +26,19 @@ from ehrqa_cli.cli.eval.systems import (
     system_option,
     workers_option,
 )
+from ehrqa_cli.cli.image_options import (
+    images_option,
+    read_graphs,
+    scene_graphs_option,
+    vision_option,
+)
 from ehrqa_cli.cli.options import (
     FILE,
     as_of_option,
     database_path,
     db_option,
-    images_option,
     json_option,
     open_database,
-    read_graphs,
-    scene_graphs_option,
-    vision_option,
 )
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.evaluate import systems

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ehrqa_cli.cli.added import OpenGroup
+from ehrqa_cli.cli.answer_options import answer_options, read_answer_options
 from ehrqa_cli.cli.eval.report import Command, check_html, html_option, measure, together
 from ehrqa_cli.cli.eval.systems import (
     data_option,
@@ -19,7 +20,7 @@ from ehrqa_cli.cli.eval.systems import (
     system_option,
     workers_option,
 )
-from ehrqa_cli.cli.options import answer_options, json_option, read_answer_options
+from ehrqa_cli.cli.options import json_option
 from ehrqa_cli.contracts.benchmarks import Benchmark
 from ehrqa_cli.contracts.errors import PluginError
 from ehrqa_cli.evaluate import systems

@@ -11,7 +11,7 @@ from ehrqa_cli.cli import diagnostics, output
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.contracts.benchmarks import Benchmark, Table
+    from ehrqa_cli.contracts.benchmarks import Benchmark, FigureTable
     from ehrqa_cli.evaluate.reports import RunReport
     from ehrqa_cli.evaluate.systems import Chosen
 
@@ -64,7 +64,7 @@ def measure(flags: Mapping[str, Any], benchmark: Benchmark, chosen: Chosen, **mo
 def write_html(
     flags: Mapping[str, Any],
     lines: Iterable[tuple[str, str]],
-    tables: Sequence[Table] = (),
+    tables: Sequence[FigureTable] = (),
     notes: Sequence[str] = (),
 ) -> None:
     """The page, where --html asks for it, and a word on where it is."""
@@ -94,7 +94,7 @@ def print_report(report: RunReport, as_json: bool) -> int:
     return 0
 
 
-def print_table(table: Table) -> None:
+def print_table(table: FigureTable) -> None:
     """One table with its heading and notes."""
     output.line()
     output.line(table.heading)

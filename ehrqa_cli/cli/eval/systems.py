@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli.eval.report import Command, together
-from ehrqa_cli.cli.options import FILE, image_folders, read_graphs
+from ehrqa_cli.cli.image_options import image_folders, read_graphs
+from ehrqa_cli.cli.options import FILE
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:

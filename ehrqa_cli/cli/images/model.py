@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from ehrqa_cli.cli import diagnostics, interrupt, output
-from ehrqa_cli.cli.options import (
-    FILE,
-    database_path,
-    db_option,
-    image_folders,
-    images_option,
-    json_option,
-    open_database,
-    vision_option,
-    wanted,
-)
+from ehrqa_cli.cli.image_options import image_folders, images_option, vision_option, wanted
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 from ehrqa_cli.contracts.errors import ModelError, UsageError
 
 if TYPE_CHECKING:

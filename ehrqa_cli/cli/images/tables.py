@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ehrqa_cli.cli import diagnostics, interrupt, output
-from ehrqa_cli.cli.options import (
-    FILE,
-    database_path,
-    db_option,
+from ehrqa_cli.cli.image_options import (
     images_option,
-    json_option,
-    open_database,
     read_graphs,
     scene_graphs_option,
     vision_option,
 )
+from ehrqa_cli.cli.options import FILE, database_path, db_option, json_option, open_database
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:

@@ -236,7 +236,7 @@ class Controller(Worker):
         if name == "warning":
             self._tell(events.Said(str(what), bad=True))
         elif name == "asked":
-            self._tell(events.Asked(what))
+            self._tell(events.QuestionAsked(what))
         elif name == "token":
             self._tell(events.Wrote(f"{what} " if self._writing else str(what)))
         elif not name.endswith(".done"):

@@ -14,7 +14,7 @@ from ehrqa_cli.engine.chat.history import ChatHistory
 from ehrqa_cli.engine.chat.notes_linker import linker_of
 from ehrqa_cli.engine.chat.values import NEURALSQL, QUESTION, TITLE, Rewrite, Turn
 from ehrqa_cli.engine.faults import fault
-from ehrqa_cli.engine.run import OnEvent
+from ehrqa_cli.engine.question_run import OnEvent
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.text import clean_question
 from ehrqa_cli.engine.times import check_time

@@ -43,7 +43,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionAsked:
     """What is really asked."""
 
     rewrite: Rewrite
@@ -144,6 +144,6 @@ class Left:
 
 
 Event = (
-    Past | Opened | Sent | Asked | Doing | Wrote | Answered | Done | EvidenceRead
+    Past | Opened | Sent | QuestionAsked | Doing | Wrote | Answered | Done | EvidenceRead
     | PatientRead | Now | Listed | Resumed | Said | HelpWanted | Left
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable, Record
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
@@ -28,7 +28,7 @@ def grades_of(form: str) -> dict[str, Grade]:
     }
 
 
-def accuracy_table(records: Sequence[Record], form: str, seed: int) -> Table:
+def accuracy_table(records: Sequence[Record], form: str, seed: int) -> FigureTable:
     """In all, by level, by length, by number of notes and by category."""
     grades = grades_of(form)
     scored = [r for r in records if r["answerable"]]
@@ -44,7 +44,7 @@ def accuracy_table(records: Sequence[Record], form: str, seed: int) -> Table:
         if rows:
             blocks.append((heading, rows))
     columns = ("", "questions", *(f"{name} %" for name in grades), "answered", "of answered %")
-    return Table(
+    return FigureTable(
         "1", f"{form}, questions with an answer", columns, tuple(blocks), (_DECLINED_NOTE,)
     )
 
@@ -75,7 +75,7 @@ def mean(records: Sequence[Record], grade: Grade, seed: int) -> Share:
     return share([grade(r) for r in records], [1.0] * len(records), patients, seed)
 
 
-def decline_table(records: Sequence[Record]) -> Table:
+def decline_table(records: Sequence[Record]) -> FigureTable:
     """What became of questions with and without an answer, with Wilson's intervals."""
     rows: list[Cells] = []
     for name, has in (("with an answer", True), ("without an answer", False)):
@@ -87,7 +87,7 @@ def decline_table(records: Sequence[Record]) -> Table:
         rows.append((name, len(found), *(binomial(n, len(found)).percent() for n in counts)))
     columns = ("questions", "number", "answered %", "declined %", "failed %")
     notes = ("95% intervals of Wilson; a fault is no declining",)
-    return Table("2", "answered and declined", columns, (("", tuple(rows)),), notes)
+    return FigureTable("2", "answered and declined", columns, (("", tuple(rows)),), notes)
 
 
 def binomial(part: int, whole: int) -> Share:
@@ -114,7 +114,7 @@ def evidence_scores(records: Iterable[Record]) -> dict[str, Any]:
     return out
 
 
-def evidence_table(records: Sequence[Record]) -> Table | None:
+def evidence_table(records: Sequence[Record]) -> FigureTable | None:
     """Recall of gold lines, and citations that do not quote what they point at; None where the
     set has no evidence and nothing was cited."""
     found = evidence_scores(records)
@@ -133,7 +133,7 @@ def evidence_table(records: Sequence[Record]) -> Table | None:
         f"{cited} citations, {len(faults)} faulty and not counted{f': {kinds}' if kinds else ''}",
     )
     columns = ("cited", "a gold line %", "and answered %", "of all gold lines %")
-    return Table("3", "evidence", columns, (("", tuple(rows)),), notes)
+    return FigureTable("3", "evidence", columns, (("", tuple(rows)),), notes)
 
 
 def judged(records: Sequence[Record]) -> Takes | None:
@@ -142,7 +142,7 @@ def judged(records: Sequence[Record]) -> Takes | None:
     return takes([r.get("verdicts", [0.0] * TIMES) for r in scored])
 
 
-def judge_table(records: Sequence[Record], name: str) -> Table | None:
+def judge_table(records: Sequence[Record], name: str) -> FigureTable | None:
     """The judge's rounds, by level as in the paper's table 4."""
     levels = sorted({r["level"] for r in records if r["answerable"]})
     parts = [("all", list(records))]
@@ -155,4 +155,4 @@ def judge_table(records: Sequence[Record], name: str) -> Table | None:
     if not rows:
         return None
     columns = ("", "mean ± deviation", *(f"take {k}" for k in range(1, TIMES + 1)))
-    return Table("4", f"judged by {name}", columns, (("", tuple(rows)),))
+    return FigureTable("4", f"judged by {name}", columns, (("", tuple(rows)),))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable, Record
 from ehrqa_cli.evaluate.ehrxqa.load import XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.rows import plain_rows
@@ -82,7 +82,7 @@ def _answerable(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record["gold"] is not None]
 
 
-def main_table(records: Sequence[Record], seed: int) -> Table:
+def main_table(records: Sequence[Record], seed: int) -> FigureTable:
     """In all, by modality, and by the nine groups of the paper."""
     labels = any(r.get("ex_labels") is not None for r in records)
     columns = ["questions", "n", "Acc_LF", "Acc_EX|gt", "Acc_EX|pred (95%)"]
@@ -98,7 +98,7 @@ def main_table(records: Sequence[Record], seed: int) -> Table:
         ("modality", _rows(by_modality, labels, seed)),
         ("modality, patients, images", _rows([*by_group, ("other", other)], labels, seed)),
     )
-    return Table(
+    return FigureTable(
         "1",
         "accuracy in per cent; what was declined counts as wrong",
         tuple(columns),
@@ -107,7 +107,7 @@ def main_table(records: Sequence[Record], seed: int) -> Table:
     )
 
 
-def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: int) -> Table:
+def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: int) -> FigureTable:
     """The system beside constant answers."""
     known = _answerable(records)
     measured = [(r["template"], plain_rows(r["gold"])) for r in known]
@@ -128,10 +128,12 @@ def baseline_table(records: Sequence[Record], data: XqaSet, system: str, seed: i
             "baseline can do better than"
         )
     columns = ("system", "chosen on", "accuracy % (95%)")
-    return Table("2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,))
+    return FigureTable(
+        "2", "baselines of a constant answer", columns, (("", tuple(rows)),), (note,)
+    )
 
 
-def reason_table(records: Sequence[Record]) -> Table | None:
+def reason_table(records: Sequence[Record]) -> FigureTable | None:
     """Why answerable questions were declined or failed; None where none was."""
     counts: dict[tuple[str, str], int] = {}
     for record in records:
@@ -141,7 +143,9 @@ def reason_table(records: Sequence[Record]) -> Table | None:
     rows = tuple((*key, n) for key, n in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0])))
     if not rows:
         return None
-    return Table("3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),))
+    return FigureTable(
+        "3", "why answerable questions got no answer", ("", "why", "n"), (("", rows),)
+    )
 
 
 def _group(record: Record) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.benchmarks import Cells, Record, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable, Record
 from ehrqa_cli.evaluate.mimic_cxr_vqa.load import VqaSet
 from ehrqa_cli.evaluate.mimic_cxr_vqa.relations import PairAuroc, Relative
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
@@ -67,9 +67,9 @@ def score(records: Sequence[Record], seed: int = 0) -> VqaScores:
     )
 
 
-def main_table(records: Sequence[Record], seed: int) -> Table:
+def main_table(records: Sequence[Record], seed: int) -> FigureTable:
     """In all, by content type, by semantic type."""
-    return Table(
+    return FigureTable(
         "1",
         "accuracy and micro-F1; what was declined counts as wrong",
         COLUMNS,
@@ -81,16 +81,16 @@ def main_table(records: Sequence[Record], seed: int) -> Table:
     )
 
 
-def template_table(records: Sequence[Record], seed: int) -> Table:
+def template_table(records: Sequence[Record], seed: int) -> FigureTable:
     """By template, and how many of them were answered at all."""
     blocks = (("", _rows(records, "template", (), seed)),)
     answered = {r["template"] for r in records if r["prediction"] is not None}
     known = {r["template"] for r in records}
     note = f"{len(answered)} of {len(known)} templates were answered at all"
-    return Table("4", "by template", COLUMNS, blocks, (note,))
+    return FigureTable("4", "by template", COLUMNS, blocks, (note,))
 
 
-def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: int) -> Table:
+def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: int) -> FigureTable:
     """The system beside the paper's two priors, which look at no image."""
     rows = [_short(system, "", score(records, seed))]
     measured = [(r["template"], frozenset(r["gold"])) for r in records]
@@ -101,7 +101,7 @@ def baseline_table(records: Sequence[Record], data: VqaSet, system: str, seed: i
         ]
         rows.append(_short(prior.name, prior.source, score(said, seed)))
     columns = ("system", "chosen on", "accuracy % (95%)", "micro-F1 (95%)")
-    return Table("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
+    return FigureTable("2", "baselines", columns, (("", tuple(rows)),), _baseline_notes(data))
 
 
 def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
@@ -114,7 +114,9 @@ def _baseline_notes(data: VqaSet) -> tuple[str, ...]:
     )
 
 
-def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis: str) -> Table:
+def relation_table(
+    pairs: Sequence[PairAuroc], relative: Relative | None, basis: str
+) -> FigureTable:
     """AUROC of each pair that has one, its reference and their ratio."""
     rows: list[Cells] = []
     for pair in pairs:
@@ -132,7 +134,7 @@ def relation_table(pairs: Sequence[PairAuroc], relative: Relative | None, basis:
                     _three(pair.relative),
                 )
             )
-    return Table(
+    return FigureTable(
         "3",
         "AUROC by relation",
         _AUROC_COLUMNS,

@@ -1,8 +1,8 @@
 """The prompts that make a question over notes, and its choices.
 
 Kweon et al. 2024 (EHRNoteQA, arXiv:2402.16040), appendix A: A.1 and A.2 are printed there and stand
-here word for word but for their line breaks; what we add to each stands apart, after it. The notes
-come first, so that a model reads them once for both.
+in prompts.toml word for word but for their line breaks; what we add to each stands apart, after it.
+The notes come first, so that a model reads them once for both.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ehrqa_cli.cli.options import read_graphs
+from ehrqa_cli.cli.image_options import read_graphs
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question, Status
 from ehrqa_cli.engine import Session, ask
 from ehrqa_cli.engine.risk import Thresholds

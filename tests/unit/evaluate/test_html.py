@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ehrqa_cli.contracts.benchmarks import Table
+from ehrqa_cli.contracts.benchmarks import FigureTable
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import html, plots
 
@@ -71,7 +71,9 @@ def test_the_page(tmp_path: Path) -> None:
     ]
     seconds = [{"write": 0.5, "total": 0.6}] * 4
     write(tmp_path, {"benchmark": "ehrxqa", "split": EVIL}, records, seconds)
-    table = Table("1", EVIL, ("", "n"), (("", (("all", 4),)), ("part", (("x", 1.25),))), (EVIL,))
+    table = FigureTable(
+        "1", EVIL, ("", "n"), (("", (("all", 4),)), ("part", (("x", 1.25),))), (EVIL,)
+    )
     path = html.write_page(tmp_path, [("model", EVIL)], (table,), (EVIL,))
     page = path.read_text()
     assert path.name == "report.html" and "\x1b" not in page and "\u202e" not in page

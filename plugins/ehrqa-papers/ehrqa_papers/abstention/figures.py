@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_cli.evaluate.bias.ngrams import NAMES, SIZES, Patterns
 from ehrqa_cli.evaluate.metrics import Scores
 from ehrqa_papers.abstention.signals import Measured
@@ -77,14 +77,16 @@ def notes(rows: Sequence[Cells], *more: str) -> tuple[str, ...]:
     return (*more, UNMET_NOTE) if marked else more
 
 
-def pattern_table(patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)) -> Table:
+def pattern_table(
+    patterns: Patterns, source: str, top: tuple[int, int, int] = (6, 4, 3)
+) -> FigureTable:
     """Table 1: the n-grams with the highest ratios."""
     blocks = []
     for size, n in zip(SIZES, top, strict=True):
         found = patterns.predominant(size)[:n]
         rows = tuple((p.text, p.answerable, p.unanswerable, round(p.ratio, 2)) for p in found)
         blocks.append((NAMES[size].capitalize(), rows))
-    return Table(
+    return FigureTable(
         "1",
         f"predominant n-grams in unanswerable questions of {source}",
         ("n-gram", "# ans", "# unans", "ratio"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Table
+from ehrqa_cli.contracts.benchmarks import FigureTable
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate import plots
 from ehrqa_cli.evaluate.bias.ngrams import Patterns
@@ -93,7 +93,7 @@ def run_abstention(
 
 def _tables(
     valid: Dataset, studies: Sequence[Study], plan: Plan, tell: Callable[[str], None]
-) -> list[Table]:
+) -> list[FigureTable]:
     tables = []
     if "1" in plan.tables:
         patterns = Patterns((i.question, i.gold is not None) for i in valid.items)

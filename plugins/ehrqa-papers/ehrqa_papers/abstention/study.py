@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.evaluate.bias.ngrams import Patterns, ngrams
 from ehrqa_cli.evaluate.bias.split import Split, SplitSettings, at_random, debiased
@@ -58,7 +58,7 @@ class Study:
         self._rows: dict[SplitSettings | None, tuple[Cells, ...]] = {}
         self._splits: dict[SplitSettings | None, list[tuple[Split, Part, Part]]] = {}
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[FigureTable]:
         """Tables 2 to 7, and ours."""
         makers = {
             "2": self._original,
@@ -103,7 +103,9 @@ class Study:
         precision = self.plan.precision
         return row([measure(method, v, t, precision) for _, v, t in self.splits(settings)])
 
-    def _table(self, number: str, title: str, blocks: list[tuple[str, tuple[Cells, ...]]]) -> Table:
+    def _table(
+        self, number: str, title: str, blocks: list[tuple[str, tuple[Cells, ...]]]
+    ) -> FigureTable:
         rows = [r for _, block in blocks for r in block]
         told: tuple[str, ...] = ()
         if number == "10":
@@ -113,33 +115,35 @@ class Study:
             told = (f"{RISK_SHIPPED} and the shipped limit were chosen on: {where or 'nothing'}",)
         if number != "2" and self.plan.repeats > 1:
             told += (f"means of {self.plan.repeats} splits, seeds from {self.plan.seed}",)
-        return Table(number, f"{title} ({self.name})", COLUMNS, tuple(blocks), notes(rows, *told))
+        return FigureTable(
+            number, f"{title} ({self.name})", COLUMNS, tuple(blocks), notes(rows, *told)
+        )
 
     def _published_row(self, method: Method) -> Cells:
         test = None if self.test_items is None else self.of(self.test_items)
         valid, held = parts(self.of(self.items), test)
         return row([measure(method, valid, held, self.plan.precision)])
 
-    def _original(self) -> Table:
+    def _original(self) -> FigureTable:
         rows = tuple(self._published_row(m) for m in paper_methods(self.plan.original))
         return self._table("2", "the split as published", [("", rows)])
 
-    def _debiased(self) -> Table:
+    def _debiased(self) -> FigureTable:
         settings = self.plan.split
         title = f"the newly split set, {settings}: {sizes(self.splits(settings)[0][0])}"
         return self._table("3", title, [("", self.split_rows(settings))])
 
-    def _random(self) -> Table:
+    def _random(self) -> FigureTable:
         title = f"the randomly split set: {sizes(self.splits(None)[0][0])}"
         return self._table("4", title, [("", self.split_rows(None))])
 
-    def _ablation(self) -> Table:
+    def _ablation(self) -> FigureTable:
         blocks = [
             (f"{s} ({sizes(self.splits(s)[0][0])})", self.split_rows(s)) for s in self.plan.ablation
         ]
         return self._table("5", "other settings of the new split (λ-λ-M)", blocks)
 
-    def _filters(self, number: str, name: str, signal: Signal) -> Table:
+    def _filters(self, number: str, name: str, signal: Signal) -> FigureTable:
         methods = [
             Method("∞ (baseline)" if math.isinf(t) else f"{t:g}", signal, (t, t, t))
             for t in FILTERS
@@ -159,7 +163,7 @@ class Study:
         found = recorded(list(self.records.values()))
         return [n for n in self.plan.signals if n in found] or found
 
-    def _own(self) -> Table:
+    def _own(self) -> FigureTable:
         """Every signal of ours alone and after the filter, on a random and on the new split."""
         blocks = []
         for heading, settings in (("random split", None), ("new split", self.plan.split)):
@@ -173,7 +177,7 @@ class Study:
             blocks.append((heading, rows))
         return self._table("10", "our own signals", blocks)
 
-    def _leaning(self) -> Table:
+    def _leaning(self) -> FigureTable:
         """Does a signal tell unanswerable questions only by their n-grams?"""
         patterns = Patterns((i.question, i.gold is not None) for i in self.items)
         split = self.plan.split
@@ -200,7 +204,7 @@ class Study:
             f"without ({len(plain)})",
             "difference",
         )
-        return Table(
+        return FigureTable(
             "11",
             f"telling unanswerable questions from rightly answered ones, AUROC in % ({self.name})",
             columns,
@@ -211,7 +215,7 @@ class Study:
             ),
         )
 
-    def _detection(self) -> Table:
+    def _detection(self) -> FigureTable:
         """The paper's parser is nearly always right, so its errors are unanswerable questions
         that were answered. Where a parser errs on answerable ones too, no n-gram can tell those;
         here they count as right, so that only telling the unanswerable ones matters."""
@@ -272,11 +276,11 @@ class Study:
         return [p for p, _ in told], [right for _, right in told]
 
 
-def model_table(studies: Sequence[Study], plan: Plan) -> Table:
+def model_table(studies: Sequence[Study], plan: Plan) -> FigureTable:
     """Tables 8 and 9: the new split, one block a model and regime."""
     blocks = tuple((study.name, study.split_rows(plan.split)) for study in studies)
     rows = [r for _, block in blocks for r in block]
-    return Table(
+    return FigureTable(
         "8, 9", f"models and regimes on the new split {plan.split}", COLUMNS, blocks, notes(rows)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_cli.contracts.errors import EvaluationError
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.files import check_ids, hash_file
@@ -119,7 +119,7 @@ def _report(header: Plain, data: ClassSplit, predicted: Mapping[str, Sequence[st
         (question, tuple(_row(n, data, labels, question) for n, labels in predicted.items()))
         for question in asked
     )
-    table = Table(
+    table = FigureTable(
         "7",
         "class prediction",
         ("", "records", "accuracy %"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_cli.contracts.errors import EhrqaError, EvaluationError
 from ehrqa_cli.contracts.notes import Note
 from ehrqa_cli.evaluate.files import hash_file
@@ -158,7 +158,7 @@ def _report(header: Plain, data: EmrSet, records: Sequence[Plain], seed: int) ->
     rows: list[Cells] = [_row("all", records, seed)]
     titles = sorted({r["title"] for r in records})
     by_title = tuple(_row(t, [r for r in records if r["title"] == t], seed) for t in titles)
-    table = Table(
+    table = FigureTable(
         "7",
         "evidence retrieval",
         ("", "questions", "gold lines", "exact match %", "F1 %"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_cli.contracts.errors import ModelError, UsageError
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.journal import Journal, Plain
@@ -149,7 +149,9 @@ def _report(header: Plain, records: Sequence[Plain], pairs: int) -> RunReport:
         if "HM-2" in names or len(names) == 1
         else ("HM-2 was left out: no sentence model is installed",)
     )
-    table = Table("5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out)
+    table = FigureTable(
+        "5", "question to logical form", columns, (("", tuple(rows)),), notes + left_out
+    )
     return RunReport(header, scores, (table,))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ehrqa_cli.contracts.benchmarks import Cells, Table
+from ehrqa_cli.contracts.benchmarks import Cells, FigureTable
 from ehrqa_papers.spider.hardness import LEVELS
 from ehrqa_papers.spider.matching import COMPONENTS
 
@@ -90,7 +90,9 @@ def official_table(scores: Mapping[str, Level], interactions: Level | None = Non
     return "\n".join(lines) + "\n"
 
 
-def tables(scores: Mapping[str, Level], interactions: Level | None = None) -> tuple[Table, ...]:
+def tables(
+    scores: Mapping[str, Level], interactions: Level | None = None
+) -> tuple[FigureTable, ...]:
     """The same as tables for Markdown and JSON."""
     first: list[Cells] = [("count", *(scores[c]["count"] for c in COLUMNS))]
     if scores["all"]["execution"] is not None:
@@ -102,13 +104,15 @@ def tables(scores: Mapping[str, Level], interactions: Level | None = None) -> tu
             shown = value if isinstance(value, int) else _three(value)
             first.append((f"interactions: {name}", *[""] * len(LEVELS), shown))
     columns = ("", *COLUMNS)
-    found = [Table("1", "exact matching and execution", columns, (("", tuple(first)),))]
+    found = [FigureTable("1", "exact matching and execution", columns, (("", tuple(first)),))]
     for number, measure in enumerate(MEASURES, 2):
         rows = tuple(
             (name, *(_three(scores[c]["partial"][name][measure]) for c in COLUMNS))
             for name in COMPONENTS
         )
-        found.append(Table(str(number), f"partial matching, {measure}", columns, (("", rows),)))
+        found.append(
+            FigureTable(str(number), f"partial matching, {measure}", columns, (("", rows),))
+        )
     return tuple(found)
 
 

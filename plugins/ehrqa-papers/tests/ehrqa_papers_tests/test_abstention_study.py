@@ -18,7 +18,7 @@ from ehrqa_papers.abstention.study import Study, model_table
 from ehrqa_papers.abstention.study_pass import Regime, Runner, parse_models
 from engine import fakes
 
-from ehrqa_cli.contracts.benchmarks import Table
+from ehrqa_cli.contracts.benchmarks import FigureTable
 from ehrqa_cli.contracts.errors import DatabaseError, EvaluationError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.many import fault
@@ -46,7 +46,7 @@ def world() -> tuple[list[Item], dict[str, Record]]:
     return items, records
 
 
-def cells(table: Table, name: str, block: int = 0) -> tuple[Any, ...]:
+def cells(table: FigureTable, name: str, block: int = 0) -> tuple[Any, ...]:
     found = [r for r in table.blocks[block][1] if str(r[0]).split(" *")[0] == name]
     assert len(found) == 1, [r[0] for r in table.blocks[block][1]]
     return found[0][1:]
@@ -124,7 +124,9 @@ def measured(met: bool, right: int) -> Measured:
 def test_rows_average_and_mark_what_was_missed() -> None:
     made = row([measured(True, 4), measured(False, 2)])
     assert made[0] == "M *1/2" and made[2] == 75.0 and made[5:] == (None,) * 4
-    table = Table("2", "t|x", ("Method", "P"), (("", (("M *", 75.0),)), ("h", ())), (UNMET_NOTE,))
+    table = FigureTable(
+        "2", "t|x", ("Method", "P"), (("", (("M *", 75.0),)), ("h", ())), (UNMET_NOTE,)
+    )
     text = table.as_markdown()
     assert "| M \\* | 75.0 |" in text and UNMET_NOTE in text and "| h |  |" in text
     assert table.as_dict()["blocks"][0][1][0][1] == 75.0

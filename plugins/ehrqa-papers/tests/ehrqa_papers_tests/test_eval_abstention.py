@@ -10,10 +10,12 @@ from ehrqa_papers.abstention.plan import Plan
 from ehrqa_papers.abstention.report import AbstentionReport
 from ehrqa_papers.abstention.study_pass import Regime, Runner
 
-from ehrqa_cli.contracts.benchmarks import Table
+from ehrqa_cli.contracts.benchmarks import FigureTable
 from ehrqa_cli.evaluate.bias.split import SplitSettings
 
-TABLE = Table("2", "t", ("Method", "valid P_exe"), (("block", (("Beam *", 99.04),)),), ("a note",))
+TABLE = FigureTable(
+    "2", "t", ("Method", "valid P_exe"), (("block", (("Beam *", 99.04),)),), ("a note",)
+)
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_a_question_sent_before_the_database_is_open_is_answered(
 ) -> None:
     ticket = chat.ask(MANY)
     heard = ears.of(ticket)
-    assert [type(event) for event in heard[:2]] == [said.Sent, said.Asked]
+    assert [type(event) for event in heard[:2]] == [said.Sent, said.QuestionAsked]
     steps = [event.what for event in heard if isinstance(event, said.Doing)]
     assert len(steps) > 5 and set(steps) <= set(STEPS.values())  # each step has its words
     assert said.Wrote("count_patients ") in heard

@@ -18,8 +18,8 @@ from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 
 if TYPE_CHECKING:
+    from ehrqa_cli.cli.answer_options import BatchOptions
     from ehrqa_cli.cli.diagnostics import Advance
-    from ehrqa_cli.cli.options import BatchOptions
     from ehrqa_cli.engine import Session
 
 _LOOKED_AT = 2048  # rows of a chunk at most, those without a question of their own among them
