@@ -218,11 +218,12 @@ def _paraphrases(
 
 
 def templates_hash() -> str:
-    """The SHA-256 of the templates and wordings that questions are made from."""
+    """The SHA-256 of the templates and words that questions are made from."""
     root = resources.files("ehrqa_cli.sets")
-    templates = root / "pairs" / "templates"
-    folders = (root / "pairs", templates, templates / "aggregate", root / "own")
-    files = [f for folder in folders for f in folder.iterdir() if f.name.endswith(".toml")]
+    pairs, data = root / "pairs", (".toml", ".tsv")
+    templates = pairs / "templates"
+    folders = (pairs, pairs / "words", templates, templates / "aggregate", root / "own")
+    files = [f for folder in folders for f in folder.iterdir() if f.name.endswith(data)]
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda f: f.name):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
