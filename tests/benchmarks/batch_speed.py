@@ -27,6 +27,7 @@ from typing import Any
 from ehrqa_cli.contracts.types import Answer, Question
 from ehrqa_cli.engine import Session, open_session
 from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
+from ehrqa_cli.evaluate.sample import every_nth
 from ehrqa_cli.store import answer_record
 
 COUNT = "how many patients are there?"
@@ -126,9 +127,8 @@ def main() -> None:
     if flags.fake:
         print(json.dumps(fake(flags.db, flags.fake), indent=1))
         return
-    items = load_ehrsql(flags.data, flags.split).items
-    n = min(flags.n, len(items))
-    texts = [items[i * len(items) // n].question for i in range(n)]
+    items = every_nth(load_ehrsql(flags.data, flags.split).items, flags.n)
+    texts = [item.question for item in items]
     with open_session(flags.db, log=False) as session:
         session.warm()
         for text in texts[:3]:

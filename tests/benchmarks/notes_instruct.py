@@ -18,10 +18,11 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from notes_read import f1
 from shared import OWN_NOTES, Row, imported, print_answered, rows_of, texts_of, wilson
 
 from ehrqa_cli.chat import Gguf
+from ehrqa_cli.evaluate.sample import every_nth
+from ehrqa_cli.evaluate.wording import token_f1
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.read.choose import GGUF
 from ehrqa_cli.notes.read.embedded import without_addressed
@@ -36,9 +37,7 @@ from ehrqa_cli.notes.read.question import ask
 
 def taken(rows: list[Row], take: int | None) -> list[Row]:
     """About ``take`` of the questions, spread evenly, by patient."""
-    if take is not None and take < len(rows):
-        rows = [rows[k * len(rows) // take] for k in range(take)]
-    return sorted(rows, key=lambda row: int(row["patient_id"]))
+    return sorted(every_nth(rows, take), key=lambda row: int(row["patient_id"]))
 
 
 def asked(desk: NoteDesk, row: Row) -> Row:
@@ -128,8 +127,8 @@ def report(desk: NoteDesk, rows: list[Row], data: Path, log: Path) -> None:
                 right = [x == r["answer"] for x, (r, _, _) in zip(letters, yes, strict=True)]
                 print(f"  if one must be chosen, by what is {way}:", wilson(right))
         else:
-            scores = [f1(a.text, r.get("answer_text") or "") for r, a, _ in yes if a.text]
-            own = [f1(s.said.text, r.get("answer_text") or "") for r, _, s in yes]
+            scores = [token_f1(r.get("answer_text") or "", a.text) for r, a, _ in yes if a.text]
+            own = [token_f1(r.get("answer_text") or "", s.said.text) for r, _, s in yes]
             print(f"  token F1 of {len(scores)} answers: {statistics.fmean(scores or [0]):.2f}")
             print(f"  of all that the model said: {statistics.fmean(own or [0]):.2f}")
     times(log)

@@ -12,31 +12,18 @@ All with Wilson's 95% interval. noteqa is for measuring only, once a release. Ne
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from shared import OWN_NOTES, imported, print_answered, rows_of, texts_of, wilson
 
 from ehrqa_cli.contracts.notes import NoteAnswer
+from ehrqa_cli.evaluate.wording import token_f1
 from ehrqa_cli.notes.desk import NoteDesk
 
 LONGEST = 300
-
-
-def f1(given: str, gold: str) -> float:
-    """Token F1, in lower case without articles and punctuation."""
-    mine, other = (
-        Counter(
-            w for w in re.findall(r"[^\W_]+(?:\.\d+)?", text.lower()) if w not in ("a", "an", "the")
-        )
-        for text in (given, gold)
-    )
-    both = sum((mine & other).values())
-    return 2 * both / (mine.total() + other.total()) if both else 0.0
 
 
 def check(answer: NoteAnswer, texts: dict[str, str]) -> None:
@@ -72,7 +59,9 @@ def report(rows: list[dict[str, Any]], texts: dict[str, str], desk: NoteDesk) ->
             )
         else:
             scores = [
-                f1(a.text, r["answer_text"]) for r, a in yes if a.text and r.get("answer_text")
+                token_f1(r["answer_text"], a.text)
+                for r, a in yes
+                if a.text and r.get("answer_text")
             ]
             print(f"  token F1 of {len(scores)} answers: {statistics.mean(scores):.2f}")
         times = [seconds for _, _, seconds in told]

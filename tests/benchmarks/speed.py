@@ -20,6 +20,7 @@ from ehrqa_cli.contracts.types import Question
 from ehrqa_cli.engine import Session, ask, open_session
 from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
+from ehrqa_cli.evaluate.sample import every_nth
 
 MIB = 1 << 20
 
@@ -76,9 +77,8 @@ def main() -> None:
     parser.add_argument("--split", default="valid")
     parser.add_argument("-n", type=int, default=200)
     flags = parser.parse_args()
-    items = load_ehrsql(flags.data, flags.split).items
-    n = min(flags.n, len(items))
-    questions = [items[i * len(items) // n].question for i in range(n)]
+    items = every_nth(load_ehrsql(flags.data, flags.split).items, flags.n)
+    questions = [item.question for item in items]
     with open_session(flags.db, log=False) as session:
         started = time.perf_counter()
         session.warm()

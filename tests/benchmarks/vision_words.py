@@ -17,9 +17,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from films import model_of, reader_of, valid_films
+from films import valid_films
 
 from ehrqa_cli.contracts.images import NO_STUDY
+from ehrqa_cli.vqa.film import films_of
+from ehrqa_cli.vqa.model.source import OneGraph
 from ehrqa_cli.vqa.reader import Vqa
 
 WORDS = {
@@ -46,8 +48,9 @@ def main() -> None:
     parser.add_argument("--nih", type=Path, required=True)
     parser.add_argument("--vision", help="Another model than the shipped one.")
     given = parser.parse_args()
-    rows, source = valid_films(given.nih), model_of(given.vision)
-    readers = [reader_of(given.nih / "images" / row["file"], source)[0] for row in rows]
+    rows, films = valid_films(given.nih), films_of(None, given.vision)
+    graphs = [films.look(given.nih / "images" / row["file"])[0].graph for row in rows]
+    readers = [Vqa(OneGraph(films.source, graph), films.source.thresholds()) for graph in graphs]
     report: dict[str, Any] = {
         "films": len(rows),
         "unlike": sum(r.graph(NO_STUDY) is None for r in readers),

@@ -18,13 +18,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from films import model_of, reader_of
 from shared import rows_of
 
 from ehrqa_cli.contracts.errors import ImageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
-from ehrqa_cli.vqa.answer import image_answer
-from ehrqa_cli.vqa.reader import Vqa
+from ehrqa_cli.vqa.film import films_of
 
 _SAME = {"man": "male", "woman": "female"}
 
@@ -47,20 +45,15 @@ def main() -> None:
 
 def answers(rows: list[dict[str, str]], images: Path, vision: str | None) -> list[Answer | None]:
     """What is said to each question; None where nothing is."""
-    source = model_of(vision)
-    readers: dict[str, tuple[Vqa, str] | None] = {}
+    films = films_of(None, vision)
     out: list[Answer | None] = []
     for row in rows:
-        name = row["image"]
-        if name not in readers:
-            try:
-                readers[name] = reader_of(images / name, source)
-            except ImageError:
-                readers[name] = None
-        reader = readers[name]
-        asked = Question(text=row["question"])
-        answer = image_answer(asked, name, reader[1], reader[0]) if reader else None
-        out.append(answer if answer and answer.status is Status.ANSWERED else None)
+        try:
+            answer = films.answer(Question(text=row["question"]), images / row["image"])
+        except ImageError:
+            out.append(None)
+        else:
+            out.append(answer if answer.status is Status.ANSWERED else None)
     return out
 
 
