@@ -107,6 +107,9 @@ def _click_error(error: click.ClickException) -> int:
     hint = "see `ehrqa --help`"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f"see `{error.ctx.command_path} --help`"
+        if error.message == error.ctx.get_help():  # a group without a command: click says its help
+            diagnostics.error(f"which command of `{error.ctx.command_path}`?", hint)
+            return 2
     diagnostics.error(" ".join(error.format_message().split()).rstrip("."), hint)
     return 2
 

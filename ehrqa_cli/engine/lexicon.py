@@ -4,7 +4,7 @@ A content word of the question that nothing in the form accounts for is a sign t
 answers another question ("the *dentist* of this patient"). The signal is soft: it is measured and
 weighed with the others (engine.confidence), because no list of words is complete. The words stand
 with each word of the grammar (logical_form/words), those that any question may hold in
-common_words.txt. A trailing ``*`` stands for any ending.
+words/stop_words.txt. A trailing ``*`` stands for any ending.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 
 from ehrqa_cli.logical_form.grammar import ROLES, words_for
-from ehrqa_cli.words.lists import sections
+from ehrqa_cli.words.lists import stop_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Where conditions are looked for, both sides of a hyphen or slash, and the whole ("non-survivors").
@@ -52,7 +51,7 @@ def unused(words: Iterable[str], form: str) -> Unused:
 @cache
 def common_words() -> str:
     """The words that any question may hold."""
-    return " ".join(sections(Path(__file__).with_name("common_words.txt"))[""])
+    return " ".join(sorted(stop_words("form")))
 
 
 def added(question: str, form: str) -> str | None:

@@ -90,6 +90,14 @@ def test_the_page_of_commands_is_theirs():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python tests/cli/commands_page.py`"
 
 
+@pytest.mark.parametrize("group", ["eval", "db", "notes", "config"])
+def test_a_group_without_a_command_is_one_line(cli, group):
+    ran = cli(group)
+    assert (ran.code, ran.out) == (2, "")
+    error, hint = ran.err.splitlines()
+    assert error == f"error: which command of `ehrqa {group}`?" and f"ehrqa {group} --help" in hint
+
+
 @pytest.mark.parametrize(
     ("argv", "word"),
     [

@@ -130,6 +130,6 @@ def test_what_cannot_be_the_clock_is_not_touched() -> None:
 
 def test_cutting_a_long_statement_is_quick() -> None:
     sql = "SELECT date(a) IN ('" + "','".join(["x"] * 100_000) + "')"
-    started = time.monotonic()
+    started = time.process_time()
     timed(sql, AS_OF)
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
