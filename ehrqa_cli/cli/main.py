@@ -18,6 +18,10 @@ from ehrqa_cli.cli.commands import COMMANDS, root_help
 from ehrqa_cli.contracts.errors import EhrqaError
 
 INTERRUPTED = 130
+# What click raises for a group without a command; before 8.2 it showed the help and raised nothing.
+_NO_COMMAND: tuple[type[Exception], ...] = tuple(
+    filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])
+)
 
 
 class LazyGroup(click.Group):
@@ -107,7 +111,7 @@ def _click_error(error: click.ClickException) -> int:
     hint = "see `ehrqa --help`"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f"see `{error.ctx.command_path} --help`"
-        if error.message == error.ctx.get_help():  # a group without a command: click says its help
+        if isinstance(error, _NO_COMMAND):  # whose message is the whole help
             diagnostics.error(f"which command of `{error.ctx.command_path}`?", hint)
             return 2
     diagnostics.error(" ".join(error.format_message().split()).rstrip("."), hint)

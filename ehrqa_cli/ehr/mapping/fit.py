@@ -21,7 +21,6 @@ _NOTHING = {
     "text": "nullif('', '')",
     "timestamp": "datetime(nullif('', ''))",
 }
-_IDENTITY = frozenset(table.name for table in OPTIONAL_TABLES)
 _KEYS = frozenset({"itemid", "icd_code", "drug", "image_id"})
 # What only joins: taken as it is, so that an index on it serves.
 _CODES = frozenset({"row_id", "itemid", "icd_code", "image_id"})
