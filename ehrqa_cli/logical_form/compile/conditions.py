@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.logical_form.compile.filters import WRITERS
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     among,
@@ -49,11 +50,16 @@ def stays(hadm: str, which: str | None) -> str:
 
 
 def item_condition(event: Event, src: EventTable) -> list[str]:
-    """The condition on the item's name."""
-    if event.items is None:
+    """The condition on the item: its name, or the codes of the concept that a name stands for."""
+    if event.items is None or src.rows:  # what several tables make has only its members
         return []
     column = f"{src.table}.{src.code}"
     names = _names(event.items)
+    if meant := [*concepts(event)]:
+        items = [item for concept in meant for item in concept.items]
+        codes = codes_in(items, src.table, src.code) or ["NULL"]  # nothing is NULL
+        one = len(codes) == 1
+        return [f"{column} = {codes[0]}" if one else f"{column} IN ( {', '.join(codes)} )"]
     same = f"= {names[0]}" if len(names) == 1 else f"IN ( {', '.join(names)} )"
     if src.lookup is None:
         return [f"{column} {same}"]

@@ -26,6 +26,8 @@ class EventTable:
     the hospital visit), "stay" (through the ICU stay) or "own" (subject_id on the row, and
     possibly a hospital visit). ``code`` is the column that names the
     item, looked up in ``lookup`` when there is one. ``fixed`` is a condition every row meets.
+    ``rows`` is the query of a table that several tables make, called ``table`` then; ``identity``
+    is what counts as one, where that is not a row; ``shown`` the value as people read it.
     """
 
     table: str
@@ -38,6 +40,14 @@ class EventTable:
     end: str = ""
     fixed: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    rows: str = ""
+    identity: str = ""
+    shown: str = ""
+
+    @property
+    def origin(self) -> str:
+        """What follows FROM."""
+        return f"( {self.rows} ) AS {self.table}" if self.rows else self.table
 
 
 def _items(table: str) -> Lookup:
