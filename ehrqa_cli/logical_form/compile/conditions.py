@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.logical_form.compile.filters import WRITERS
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     among,
@@ -53,11 +54,16 @@ def stays(condition: str, which: str | None) -> str:
 
 
 def item_condition(event: Event, src: EventTable) -> list[str]:
-    """The condition on the item's name."""
-    if event.items is None:
+    """The condition on the item: its name, or the codes of the concept that a name stands for."""
+    if event.items is None or src.rows:  # what several tables make has only its members
         return []
     column = f"{src.table}.{src.code}"
     names = _names(event.items)
+    if meant := [*concepts(event)]:
+        items = [item for concept in meant for item in concept.items]
+        codes = codes_in(items, src.table, src.code) or ["NULL"]  # nothing is NULL
+        one = len(codes) == 1
+        return [f"{column} = {codes[0]}" if one else f"{column} IN ( {', '.join(codes)} )"]
     same = f"= {names[0]}" if len(names) == 1 else f"IN ( {', '.join(names)} )"
     if src.lookup is None:
         return [f"{column} {same}"]
@@ -126,7 +132,7 @@ def _inside_visit(src: EventTable, hadm: str, visit: Filter | None, kinds: str) 
 
 
 def _inside_stay(src: EventTable, inner: str) -> str:
-    if src.via == "stay":
+    if src.via == "stay" and not src.rows:
         return f"{src.table}.stay_id IN ( {inner} )"
     # Rows without a stay_id belong to an ICU stay when they fall inside it.
     time = f"{src.table}.{src.time}"
@@ -170,9 +176,9 @@ def _group(event: Event, src: EventTable) -> list[str]:
 def _aged(event: Event, src: EventTable, during: str) -> str:
     """The age is that of the encounter; without one, what it was in the year of the event."""
     visit, time = f"{src.table}.hadm_id", f"{src.table}.{src.time}"
-    then = f"CAST( strftime('%Y',{time}) AS INTEGER ) - CAST( strftime('%Y',patients.dob) AS INTEGER )"
+    then, born = (f"CAST( strftime('%Y',{t}) AS INTEGER )" for t in (time, "patients.dob"))
     person = [f"patients.subject_id = {src.table}.subject_id"]
-    person += [f"{then} {said}" for said in _ages(event)]
+    person += [f"{then} - {born} {said}" for said in _ages(event)]
     return (
         f"( {visit} IN ( SELECT admissions.hadm_id FROM admissions{during} ) OR {visit} IS NULL "
         f"AND EXISTS ( SELECT 1 FROM patients{where(person)} ) )"

@@ -25,7 +25,9 @@ class EventTable:
     ``via``: every row has a subject_id. "subject": no more than that; "visit": possibly the
     encounter that it lies in (hadm_id); "stay": possibly an ICU stay too (stay_id).
     ``code`` is the column that names the item, looked up in ``lookup`` when there is one.
-    ``fixed`` is a condition every row meets.
+    ``fixed`` is a condition every row meets. ``rows`` is the query of a table that several tables
+    make, called ``table`` then; ``identity`` is what counts as one, where that is not a row;
+    ``shown`` the value as people read it.
     """
 
     table: str
@@ -38,6 +40,14 @@ class EventTable:
     end: str = ""
     fixed: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    rows: str = ""
+    identity: str = ""
+    shown: str = ""
+
+    @property
+    def origin(self) -> str:
+        """What follows FROM."""
+        return f"( {self.rows} ) AS {self.table}" if self.rows else self.table
 
 
 def _items(table: str) -> Lookup:
