@@ -196,6 +196,7 @@ def _patients(select: Select) -> str:
 def _visits(select: Select) -> str:
     src = source(select.event)
     found = [*rows(select.event), *completed(select.event, src)]
+    found += [] if src.table == "admissions" else [f"{src.table}.hadm_id IS NOT NULL"]
     return f"SELECT DISTINCT {src.table}.hadm_id FROM {src.origin}{where(found)}"
 
 
