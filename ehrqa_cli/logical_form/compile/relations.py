@@ -137,8 +137,8 @@ def window(item: Filter, time: str, key: str, main: tuple[str, str]) -> list[str
         found.append(f"{time} < {main[0]}")
     if item.window == "within":
         found.append(_within(item, time, main[0]))
-    elif item.window:
-        found.append(f"{key} = {key_of(item, *main)}")
+    elif same := key_of(item, *main):
+        found.append(f"{key} = {same}")
     return found
 
 
