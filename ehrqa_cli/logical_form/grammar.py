@@ -42,6 +42,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "FINDING": ("attr", "cat"),
     "PLACE": ("obj",),
     "AGED": ("agegrp",),
+    "encounter": ("encounter",),  # no value of a question: a kind of encounter, by its name
     **{t: (t,) for t in TYPES},
 }
 INT_SLOTS = frozenset({"N", "H"})

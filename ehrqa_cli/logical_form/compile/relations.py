@@ -53,13 +53,13 @@ def rows(event: Event) -> list[str]:
     found += completed(event, src)
     if event.extreme:
         way, value = EXTREMES[event.extreme].sql, measure(src)
-        found = [*found, f"{value} = ( SELECT {way}({value}) FROM {src.table}{where(found)} )"]
+        found = [*found, f"{value} = ( SELECT {way}({value}) FROM {src.origin}{where(found)} )"]
     if event.order:
         time = f"{src.table}.{src.time}"
         ordered = order_by(event.order, time)
         # Not DISTINCT: with it SQLite (3.40) ignores OFFSET in a scalar subquery that an index
         # answers, and the only time would pass for the second.
-        nth = f"SELECT {time} FROM {src.table}{where(found)} GROUP BY {time} {ordered}"
+        nth = f"SELECT {time} FROM {src.origin}{where(found)} GROUP BY {time} {ordered}"
         found = [*found, f"{time} = ( {nth} )"]
     return found
 
@@ -75,7 +75,7 @@ def _related(event: Event, item: Filter, src: EventTable) -> str:
     inner = inherited(event, item)
     if item.name == "involving":
         other = source(inner)
-        inside = f"SELECT {other.table}.hadm_id FROM {other.table}{where(rows(inner))}"
+        inside = f"SELECT {other.table}.hadm_id FROM {other.origin}{where(rows(inner))}"
         return f"{src.table}.hadm_id IN ( {inside} )"
     main = (f"{src.table}.{src.time}", visit_of(src))
     join = [
@@ -87,7 +87,7 @@ def _related(event: Event, item: Filter, src: EventTable) -> str:
         return f"NOT EXISTS {found}"
     if item.name == "notfollowed":
         came_back = [*conditions(event), f"EXISTS {found}"]
-        inside = f"SELECT {src.table}.subject_id FROM {src.table}{where(came_back)}"
+        inside = f"SELECT {src.table}.subject_id FROM {src.origin}{where(came_back)}"
         return f"{src.table}.subject_id NOT IN ( {inside} )"
     return f"EXISTS {found}"
 
@@ -124,7 +124,7 @@ def side(event: Event, src: EventTable, columns: tuple[str, ...]) -> str:
     """One side of a join: subject_id, time as t, visit as v, and more columns."""
     names = [f"{src.table}.subject_id", f"{src.table}.{src.time} AS t", f"{visit_of(src)} AS v"]
     names += [f"{src.table}.{c} AS {c}" for c in columns]
-    return f"SELECT {', '.join(names)} FROM {src.table}{where(rows(event))}"
+    return f"SELECT {', '.join(names)} FROM {src.origin}{where(rows(event))}"
 
 
 def window(item: Filter, time: str, key: str, main: tuple[str, str]) -> list[str]:
