@@ -137,7 +137,8 @@ class Answer:
 
     For an abstention ``reason_kind`` is the check that withheld the answer (engine.confidence),
     ``reason_public`` what it means to a person (engine.reasons), and ``suggestions`` are the
-    nearest questions that can be answered.
+    nearest questions that can be answered. ``concepts`` say what names were taken to mean, each
+    {mention, concept, kind, about, members, shown}.
     """
 
     question: Question
@@ -160,6 +161,7 @@ class Answer:
     neuralsql: str | None = None
     executed_sql: str | None = None
     evidence: tuple[dict[str, Any], ...] = ()
+    concepts: tuple[dict[str, Any], ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     error: dict[str, str] | None = None
     # Failed by what can be mended outside, as a damaged file: worth asking again.

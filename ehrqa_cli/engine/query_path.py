@@ -120,7 +120,7 @@ def compile_form(run: Run, written: Written) -> str:
     if written.reading is None:
         return written.sql or ""
     try:
-        sql = compile_sql(written.reading.bound)
+        sql = compile_sql(written.reading.bound, run.session.layout)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
     run.known = replace(run.known, neuralsql=sql)
@@ -243,7 +243,7 @@ def ground(run: Run, done: Execution, bound: Form | None) -> Evidence:
     if session.graphs is not None and done.steps:
         found = tuple(neuralsql.image_evidence(done, session.graphs))
     if bound is not None:
-        found += evidence.rows_for(bound, session.database, run.known.as_of, session.graphs)
+        found += evidence.rows_for(bound, session, run.known.as_of)
     return found
 
 
