@@ -174,15 +174,19 @@ def _group(event: Event, src: EventTable) -> list[str]:
 
 
 def _aged(event: Event, src: EventTable, during: str) -> str:
-    """The age is that of the encounter; without one, what it was in the year of the event."""
-    visit, time = f"{src.table}.hadm_id", f"{src.table}.{src.time}"
-    then, born = (f"CAST( strftime('%Y',{t}) AS INTEGER )" for t in (time, "patients.dob"))
-    person = [f"patients.subject_id = {src.table}.subject_id"]
-    person += [f"{then} - {born} {said}" for said in _ages(event)]
-    return (
-        f"( {visit} IN ( SELECT admissions.hadm_id FROM admissions{during} ) OR {visit} IS NULL "
-        f"AND EXISTS ( SELECT 1 FROM patients{where(person)} ) )"
-    )
+    """The age is that of the encounter; without one, what it was in the year of the event.
+
+    Of a study it is always that of the encounter, as EHRXQA has it.
+    """
+    visit, years = f"{src.table}.hadm_id", (f"{src.table}.{src.time}", "admissions.admittime")
+    inside = f"{visit} IN ( SELECT admissions.hadm_id FROM admissions{during} )"
+    if event.kind == "study":
+        return inside
+    then, seen = (f"CAST( strftime('%Y',{time}) AS INTEGER )" for time in years)
+    person = [f"admissions.subject_id = {src.table}.subject_id"]
+    person += [f"admissions.age + {then} - {seen} {said}" for said in _ages(event)]
+    outside = f"{visit} IS NULL AND EXISTS ( SELECT 1 FROM admissions{where(person)} )"
+    return f"( {inside} OR {outside} )"
 
 
 def conditions(event: Event) -> list[str]:
