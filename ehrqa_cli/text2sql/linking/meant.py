@@ -149,6 +149,10 @@ class Meant:
 
         kind = min(possible, key=place)
         meant = _one([c for c in options[kind] if c.items])
+        if not meant and self.meanings.has(kind):  # looked for, and nothing is there
+            return Link(
+                start, end, (kind,), options[kind][0].name, "concept", 1.0, (options[kind][0],)
+            )
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         kind, concept = self._counted(kind, _narrowed(meant[0]), text, tokens, (first, last))
