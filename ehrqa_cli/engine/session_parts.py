@@ -116,6 +116,14 @@ class SessionParts:
         return layout_of(self.database)
 
     @Part
+    def encounters(self) -> frozenset[str]:
+        """The kinds of encounter that the database has, where not all are admissions to a
+        hospital. Raises DatabaseError."""
+        from ehrqa_cli.engine.encounters import kinds_in
+
+        return kinds_in(self.database)
+
+    @Part
     def model(self) -> Text2Sql:
         """The text-to-SQL model. Raises PluginError or ModelError."""
         from ehrqa_cli import registry

@@ -103,7 +103,7 @@ def scope(event: Event, src: EventTable) -> list[str]:
     Without an encounter the whole record is meant, what happened outside of visits too.
     """
     patient, visit, icu = (event.get(name) for name in ("patient", "visit", "icu"))
-    kinds = among(item) if (item := event.get("encounter")) else ""
+    kinds = _kinds(event)
     group = _group(event, src)
     if patient is None:
         if icu or (visit and event.kind != "study"):
@@ -121,6 +121,13 @@ def scope(event: Event, src: EventTable) -> list[str]:
         of_whom = f"hadm_id IN ( {hadm} )" if visit or kinds else f"subject_id {who}"
         found.append(_inside_stay(src, stays(of_whom, icu.which)))
     return [*found, *group]
+
+
+def _kinds(event: Event) -> str:
+    """The kinds of encounter that are meant; "": any."""
+    item = event.get("encounter")
+    anything = item is None or any(literal(arg) == "any" for arg in item.args)
+    return among(item) if item and not anything else ""
 
 
 def _inside_visit(src: EventTable, hadm: str, visit: Filter | None, kinds: str) -> list[str]:
