@@ -60,6 +60,8 @@ _RESTRICTING = {
         re.compile(r"[- ](?:sensitive|susceptible)\b"),
     ),
 }
+# What stands between two names of one thing.
+_SAME = re.compile(r" ?\(| (?:of |with |for )?(?:an? |the |any |some )?|,? (?:i\.?e\.?,?|aka|or) ")
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,18 @@ class Meant:
         whole = {(match.first, match.last): match for match in exact}
         spans = {*whole, *self._spans(tokens)}
         taken: list[tuple[int, int]] = []
+        links: list[Link] = []
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
             found = self._read(text, tokens, first, last, whole.get((first, last)))
             if found is not None:
                 taken.append((first, last))
+            if isinstance(found, Unmeant):
                 yield found
+            elif found is not None:
+                links.append(found)
+        yield from _joined(text, sorted(links, key=lambda link: link.start))
 
     def of_value(self, link: Link, text: str) -> Link:
         """A link to one name of an item, with the items that hold the words of the mention too."""
@@ -195,6 +202,31 @@ class Meant:
         tables = _COUNTS[how][1] if how else ()
         items = tuple(item for item in concept.items if item.table in tables)
         return kind, replace(concept, items=items) if items else concept
+
+
+def _joined(text: str, links: list[Link]) -> Iterator[Link]:
+    """The links, with what says one thing twice as one: "transfused red cells", "bypass (cabg)"."""
+    kept: list[Link] = []
+    for link in links:
+        before = kept[-1] if kept else None
+        if before and before.types == link.types and _SAME.fullmatch(text[before.end : link.start]):
+            narrow = _narrower(before, link)
+            if narrow is not None:
+                bracket = (
+                    "(" in text[before.end : link.start] and text[link.end : link.end + 1] == ")"
+                )
+                kept[-1] = replace(narrow, start=before.start, end=link.end + bracket)
+                continue
+        kept.append(link)
+    yield from kept
+
+
+def _narrower(one: Link, other: Link) -> Link | None:
+    """Of two links the one whose concept the other's holds whole."""
+    ours, its = (set(link.concepts[0].items) for link in (one, other))
+    if not ours or not its:
+        return None
+    return one if ours <= its else other if its <= ours else None
 
 
 def _rule(phrase: str) -> Callable[[str, list[Token], int, int, str], bool]:
