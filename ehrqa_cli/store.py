@@ -87,6 +87,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
             else dict(item)
             for item in answer.evidence
         ],
+        "concepts": [dict(item) for item in answer.concepts],
         "provenance": dict(answer.provenance),
         "error": dict(answer.error) if answer.error else None,
     }
@@ -108,6 +109,7 @@ def answer_from(record: dict[str, Any], question: Question) -> Answer:
         reason_public=reason.get("kind"),
         suggestions=tuple(record["suggestions"]),
         evidence=tuple(dict(item) for item in record["evidence"]),
+        concepts=tuple(dict(item) for item in record.get("concepts", ())),
         provenance=dict(record["provenance"]),
         **{name: record[name] for name in _AS_THEY_ARE},
     )

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ehrqa_cli.contracts.concepts import Concept
+
 Scalar = str | int | float | None
 Row = tuple[Scalar, ...]
 
@@ -60,7 +62,8 @@ class Link:
     ``start`` and ``end`` are character offsets into the question; ``types`` are the kinds of
     value the text can be (more than one when it is ambiguous, e.g. a drug and an intake);
     ``value`` is what the database calls it; ``how`` says how it was found (exact, synonym,
-    fuzzy, number, date, ...); ``quality`` is 1.0 for an exact match.
+    fuzzy, number, date, ...); ``quality`` is 1.0 for an exact match. ``concepts`` are the sets of
+    items that it stands for, at most one a type; without one it is the item called ``value``.
     """
 
     start: int
@@ -69,6 +72,7 @@ class Link:
     value: Scalar
     how: str = "exact"
     quality: float = 1.0
+    concepts: tuple[Concept, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,16 @@ class LinkedQuestion:
 
     ``text`` has every link replaced by ``<type>#k`` (several types: ``<a><b>#k``), k from 1.
     ``unknown`` are spans that look like values but exist nowhere in this database,
-    as (kind, text), e.g. ("pat", "28447").
+    as (kind, text), e.g. ("pat", "28447"). ``restrictions`` limit what is asked in a way that the
+    model need not know ("Hispanic patients"): they are no part of ``text``, their type is the
+    filter that they become.
     """
 
     question: str
     text: str
     links: tuple[Link, ...]
     unknown: tuple[tuple[str, str], ...] = ()
+    restrictions: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,8 @@ class Answer:
 
     For an abstention ``reason_kind`` is the check that withheld the answer (engine.confidence),
     ``reason_public`` what it means to a person (engine.reasons), and ``suggestions`` are the
-    nearest questions that can be answered.
+    nearest questions that can be answered. ``concepts`` say what names were taken to mean, each
+    {mention, concept, kind, about, members, shown}.
     """
 
     question: Question
@@ -156,6 +164,7 @@ class Answer:
     neuralsql: str | None = None
     executed_sql: str | None = None
     evidence: tuple[dict[str, Any], ...] = ()
+    concepts: tuple[dict[str, Any], ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     error: dict[str, str] | None = None
     # Failed by what can be mended outside, as a damaged file: worth asking again.

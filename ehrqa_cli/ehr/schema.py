@@ -8,13 +8,14 @@ lower case; every table has ``row_id``, an integer that names one row and serves
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 META_TABLE = "ehrqa_meta"
 TIME_TYPE = "TIMESTAMP(0)"
+_ALWAYS = ("hadm_id", "stay_id")  # columns of every event, though they may be empty
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Column:
     type: str
     required: bool = True
     source: str = ""
-    extra: bool = False  # ours, not EHRSQL-2024's: a database without it is still an EHR
+    extra: bool = False  # beyond what its table needs: a database without it is still an EHR
 
     def ddl(self) -> str:
         """The column's line in CREATE TABLE."""
@@ -43,6 +44,8 @@ class EhrTable:
     indexes: tuple[tuple[str, ...], ...] = ()
     unique: str | None = None  # what other tables refer to it by
     optional: bool = False
+    file: str | None = None  # MIMIC-IV's, without its ending
+    parent: tuple[str, str] | None = None  # table and column that give an event its time
 
     @property
     def key(self) -> str:
@@ -52,6 +55,14 @@ class EhrTable:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(c.name for c in self.columns)
+
+    def only(self, names: Collection[str]) -> EhrTable:
+        """The same without the columns of ours that are not among ``names``, for what lacks them;
+        and without the indexes that they are part of."""
+        kept = tuple(c for c in self.columns if not c.extra or c.name in names)
+        have = {c.name for c in kept}
+        indexes = tuple(i for i in self.indexes if have.issuperset(i))
+        return replace(self, columns=kept, indexes=indexes)
 
     def ddl(self) -> str:
         """CREATE TABLE; ``row_id`` is the rowid itself, which saves an index a table."""
@@ -68,15 +79,17 @@ class EhrTable:
 
 def _table(name: str, said: dict[str, Any]) -> EhrTable:
     columns = [Column("row_id", "INT", source="numbered here, from 0, in file order")]
-    for line in said["columns"]:
+    optional = said.get("optional", False)
+    for ours, line in [(key, line) for key in ("columns", "ours") for line in said.get(key, ())]:
         column, kind, *source = line.split(" | ", 2)
+        spare = "file" in said and optional and kind.endswith("?") and column not in _ALWAYS
         columns.append(
             Column(
                 column,
                 kind.removesuffix("?"),
                 not kind.endswith("?"),
                 source[0] if source else column,
-                column in said.get("ours", ()),
+                ours == "ours" or spare,
             )
         )
     return EhrTable(
@@ -86,7 +99,9 @@ def _table(name: str, said: dict[str, Any]) -> EhrTable:
         tuple((column, table, column) for column, table in said.get("keys", {}).items()),
         tuple(map(tuple, said.get("indexes", ()))),
         said.get("unique"),
-        said.get("optional", False),
+        optional,
+        said.get("file"),
+        (said["parent"][0], said["parent"][1]) if "parent" in said else None,
     )
 
 
@@ -94,7 +109,8 @@ _SAID = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 _EVERY = tuple(_table(name, said) for name, said in _SAID.items())
 TABLES: tuple[EhrTable, ...] = tuple(t for t in _EVERY if not t.optional)
 OPTIONAL_TABLES: tuple[EhrTable, ...] = tuple(t for t in _EVERY if t.optional)
-CXR_TABLES: tuple[EhrTable, ...] = tuple(t for t in OPTIONAL_TABLES if "cxr_" in t.name)
+IMAGE_TABLES: tuple[EhrTable, ...] = tuple(t for t in OPTIONAL_TABLES if "cxr" in t.name)
+CXR_TABLES: tuple[EhrTable, ...] = tuple(t for t in IMAGE_TABLES if t.name != "tb_cxr")
 BY_NAME: Mapping[str, EhrTable] = {t.name: t for t in _EVERY}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import DatabaseFault, EhrqaError
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Answer, PatientScope, Result, Status
+from ehrqa_cli.engine import meant
 from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.mixed import MixedAnswer
 from ehrqa_cli.engine.note_path import cited
@@ -125,6 +126,9 @@ def _common(run: Run) -> dict[str, Any]:
         "scope": scope,
         "patient_scope": route.patient_scope if route else PatientScope.NONE,
         "logical_form": print_form(reading.bound) if reading else None,
+        "concepts": tuple(meant.as_json(*pair) for pair in meant.used(reading.form, known.linked))
+        if reading and known.linked
+        else (),
         "description": reading.description if reading else None,
         "neuralsql": known.neuralsql,
         "executed_sql": known.done.sql if known.done else None,

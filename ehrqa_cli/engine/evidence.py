@@ -7,9 +7,9 @@ from typing import Any
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError
-from ehrqa_cli.contracts.images import ImageReader, NotAnswered
-from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.types import Limits
+from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.logical_form import Form, evidence_queries
 
 MOST = 20
@@ -20,16 +20,15 @@ SECONDS = 1.5
 PATIENCE = 60.0  # seconds for a database that counts steps: only a very busy computer takes so long
 
 
-def rows_for(
-    form: Form, db: Database, as_of: str, graphs: ImageReader | None = None
-) -> tuple[dict[str, Any], ...]:
+def rows_for(form: Form, session: SessionParts, as_of: str) -> tuple[dict[str, Any], ...]:
     """At most MOST rows, best first, as {kind: row, table, key: {row_id}}.
 
     The queries come ranked; where they give too much, each keeps its fair share. Evidence that
     cannot be had within STEPS of a query, or SECONDS, is left out: it never fails an answer.
     """
+    db, graphs = session.database, session.graphs
     try:
-        queries = evidence_queries(form)
+        queries = evidence_queries(form, session.layout)
     except FormError:
         return ()
     found: list[list[dict[str, Any]]] = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, LimitExceeded
 from ehrqa_cli.contracts.types import LinkedQuestion, Row
-from ehrqa_cli.engine import confidence
+from ehrqa_cli.engine import confidence, meant
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.parts import Linker
 from ehrqa_cli.engine.question_run import Run, Written
@@ -74,6 +74,8 @@ def check(run: Run, written: Written, done: Execution) -> str:
     reading, linked, linker = written.reading, written.linked, run.session.linker
     if reading is None or done.steps:  # the images of other items would all be read
         return ""
+    if not run.session.layout.ehrsql:  # a name means all that it fits
+        return meant.said(reading.form, linked)
     rows = done.result.rows
     mentions = list(_mentions(reading.form, linked, linker))
     for mention in mentions:
@@ -246,7 +248,7 @@ def _joined(
 
 
 def _run(run: Run, form: Form) -> Sequence[Row]:
-    return _run_sql(run, compile_sql(form))
+    return _run_sql(run, compile_sql(form, run.session.layout))
 
 
 def _run_sql(run: Run, sql: str) -> Sequence[Row]:

@@ -21,11 +21,12 @@ from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
-from ehrqa_cli.engine import confidence, evidence, namesakes
+from ehrqa_cli.engine import confidence, encounters, evidence, namesakes
 from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
+from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
@@ -50,7 +51,7 @@ def link(run: Run) -> LinkedQuestion:
     """Find patients, values, dates and numbers in the question."""
     linked = linked_of(run)
     run.check(confidence.of_links(linked))
-    return linked
+    return encounters.plain(linked) if run.session.encounters else linked
 
 
 def linked_of(run: Run) -> LinkedQuestion:
@@ -88,13 +89,18 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         run.known = replace(run.known, neuralsql=query.neuralsql)
         return Written(linked, None, query.neuralsql)
     try:
-        return read(run, linked, parse(query.logical_form))
+        form = parse(query.logical_form)
+        if here := run.session.encounters:
+            form = encounters.with_kinds(form, linked_of(run), here)
+        return read(run, linked, form)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 
 
 def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
     """``form`` as what is asked, its references bound. Raises FormError."""
+    if not run.session.layout.ehrsql:
+        form = restricted(form, linked)
     bound = bind(form, linked.links)
     reading = Reading(form, bound, describe(bound))
     run.known = replace(run.known, reading=reading)
@@ -120,7 +126,7 @@ def compile_form(run: Run, written: Written) -> str:
     if written.reading is None:
         return written.sql or ""
     try:
-        sql = compile_sql(written.reading.bound)
+        sql = compile_sql(written.reading.bound, run.session.layout)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
     run.known = replace(run.known, neuralsql=sql)
@@ -142,8 +148,13 @@ def consult(run: Run, written: Written) -> None:
     """Ask the second opinion, where there is one, what it thinks of the question and the form."""
     second = run.session.second
     if second is not None:
-        form = print_form(written.reading.form) if written.reading is not None else None
+        form = _as_written(written.reading) if written.reading is not None else None
         run.scores.update(confidence.opinion_scores(second.scores(written.linked, form)))
+
+
+def _as_written(reading: Reading) -> str:
+    """The form as the model wrote it, printed."""
+    return print_form(encounters.without_kinds(reading.form))
 
 
 def weigh(run: Run, written: Written) -> Unused | None:
@@ -153,7 +164,7 @@ def weigh(run: Run, written: Written) -> Unused | None:
     """
     linked, left, reason = written.linked, None, None
     if written.reading is not None:
-        form = print_form(written.reading.form)
+        form = _as_written(written.reading)
         left = confidence.words_left(linked, form)
         run.scores["unknown_words"] = float(len(left.unknown))
         run.scores["elsewhere_words"] = float(len(left.elsewhere))
@@ -243,7 +254,7 @@ def ground(run: Run, done: Execution, bound: Form | None) -> Evidence:
     if session.graphs is not None and done.steps:
         found = tuple(neuralsql.image_evidence(done, session.graphs))
     if bound is not None:
-        found += evidence.rows_for(bound, session.database, run.known.as_of, session.graphs)
+        found += evidence.rows_for(bound, session, run.known.as_of)
     return found
 
 

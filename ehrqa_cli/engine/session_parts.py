@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ehrqa_cli.engine.note_route import NoteRouter
     from ehrqa_cli.engine.reasons import ReasonModel
     from ehrqa_cli.engine.workers import Pool
+    from ehrqa_cli.logical_form import Layout
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
     from ehrqa_cli.text2sql.second import SecondOpinion
@@ -60,8 +61,8 @@ class SessionParts:
         """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
         model that looks at image files, by its name or card; ``goal`` is one of those that the
         thresholds have a limit for; ``ready`` are a ready ``database``, ``linker``, ``thresholds``,
-        ``second``, ``third``, ``reason_model``, ``notes``, ``note_router`` or ``graphs`` (a reader
-        of images)."""
+        ``layout``, ``second``, ``third``, ``reason_model``, ``notes``, ``note_router`` or
+        ``graphs`` (a reader of images)."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         self.scope = scope
@@ -100,10 +101,27 @@ class SessionParts:
     @Part
     def linker(self) -> Linker:
         """The linker over this database's own values."""
+        from ehrqa_cli.concepts.meaning import open_meanings
         from ehrqa_cli.ehr.value_index import ValueIndex
         from ehrqa_cli.text2sql.linking import Linker as RealLinker
 
-        return RealLinker(ValueIndex.build(self.database))
+        meanings = None if self.layout.ehrsql else open_meanings(self.database)
+        return RealLinker(ValueIndex.build(self.database), meanings)
+
+    @Part
+    def layout(self) -> Layout:
+        """What the database has beyond EHRSQL's tables. Raises DatabaseError."""
+        from ehrqa_cli.engine.meant import layout_of
+
+        return layout_of(self.database)
+
+    @Part
+    def encounters(self) -> frozenset[str]:
+        """The kinds of encounter that the database has, where not all are admissions to a
+        hospital. Raises DatabaseError."""
+        from ehrqa_cli.engine.encounters import kinds_in
+
+        return kinds_in(self.database)
 
     @Part
     def model(self) -> Text2Sql:

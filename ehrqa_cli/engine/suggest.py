@@ -88,7 +88,7 @@ def _readable(near: Neighbour, linked: LinkedQuestion) -> list[tuple[str, Form, 
 def _gives_something(form: Form, run: Run, seconds: float) -> bool:
     limits = Limits(seconds=seconds, rows=20, steps=STEPS)
     try:
-        sql = compile_sql(form)
+        sql = compile_sql(form, run.session.layout)
         result, _ = neuralsql.run(sql, run.session.database, as_of=run.known.as_of, limits=limits)
     except Cancelled:
         raise

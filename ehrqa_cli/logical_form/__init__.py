@@ -9,6 +9,7 @@ from ehrqa_cli.logical_form.compile import (
     evidence_queries,
     items_queries,
 )
+from ehrqa_cli.logical_form.compile.layout import Layout
 from ehrqa_cli.logical_form.describe import describe
 from ehrqa_cli.logical_form.form import (
     Abstain,
@@ -41,6 +42,7 @@ __all__ = [
     "Filter",
     "Form",
     "Items",
+    "Layout",
     "Lit",
     "Machine",
     "Ref",

@@ -98,7 +98,12 @@ def _select(select: Select) -> str:
 def _event(event: Event) -> str:
     order = ORDERS[event.order].says if event.order else ""
     extreme = EXTREMES[event.extreme].says if event.extreme else ""
-    name = f"{order} {extreme} {KINDS[event.kind].says}"
+    kind = KINDS[event.kind]
+    encounter = _encounter(event)
+    said = kind.says
+    if encounter is not None and kind.of_kind:
+        said = kind.of_kind.format(kind=encounter)
+    name = f"{order} {extreme} {said}"
     if event.kind == "finding":
         name = _finding(event.items, event.places)
     elif event.items:
@@ -111,7 +116,18 @@ def _event(event: Event) -> str:
         name += f" compared to the {_event(event.than)}"
     elif event.than:
         name += f" compared to {STRUCTURE[event.than].says}"
-    return ", ".join([name, *(_filter(f) for f in event.filters)])
+    told = bool(kind.of_kind or event.get("visit"))  # with the event, or its visit
+    filters = [f for f in event.filters if f.name != "encounter" or (encounter and not told)]
+    return ", ".join([name, *(_filter(f, encounter) for f in filters)])
+
+
+def _encounter(event: Event) -> str | None:
+    """The kinds of encounter an event is limited to, as an adjective; "": any; None: unsaid."""
+    item = event.get("encounter")
+    if item is None:
+        return None
+    kinds = [show(arg) for arg in item.args]
+    return "" if "any" in kinds else f" {JOINS['or'].says} ".join(kinds) + " "
 
 
 def _items(items: Items) -> str:
@@ -128,14 +144,16 @@ def _finding(items: Items | None, places: Items | None) -> str:
     return f"{found} in {_items(places)}" if places else found
 
 
-def _filter(item: Filter) -> str:
+def _filter(item: Filter, encounter: str | None = None) -> str:
     spec, args = FILTERS[item.name], [show(a) for a in item.args]
     if spec.many:
         args = [f" {JOINS['or'].says} ".join(args)]
     if spec.slots == ("DATE",):
         args = [_MONTHS.get(args[0], args[0])]
-    return spec.says.format(
+    of_kind = spec.of_kind if encounter is not None else ""
+    return (of_kind or spec.says).format(
         *args,
+        kind=encounter,
         event=_event(item.event) if item.event else "",
         window=WINDOWS[item.window].says.format(*args) if item.window else "",
         finding=_finding(item.items, item.places),

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS
 
 
@@ -22,9 +23,11 @@ class Ref:
 
 @dataclass(frozen=True)
 class Lit:
-    """A value itself: text, or a number."""
+    """A value itself: text, or a number. ``concept`` is the set of items that a name stands for;
+    without one it is the item of that name."""
 
     value: str | int | float
+    concept: Concept | None = None
 
 
 Arg = Ref | Lit

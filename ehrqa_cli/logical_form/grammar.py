@@ -32,6 +32,8 @@ TYPES = (
 )
 
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
+# Filters that no model writes: what a question restricts is found by its words.
+RESTRICTIONS = ("race", "service", "resistant", "susceptible")
 SLOTS: dict[str, tuple[str, ...]] = {
     "N": ("num",),
     "V": ("num",),
@@ -42,6 +44,8 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "FINDING": ("attr", "cat"),
     "PLACE": ("obj",),
     "AGED": ("agegrp",),
+    "encounter": ("encounter",),  # no value of a question: a kind of encounter, by its name
+    **{name: (name,) for name in RESTRICTIONS},
     **{t: (t,) for t in TYPES},
 }
 INT_SLOTS = frozenset({"N", "H"})

@@ -27,7 +27,8 @@ def bind(form: Form, links: Sequence[Link]) -> Form:
                 f"logical form: {link.value!r} cannot stand where a {slot} is needed",
                 "ask the question again in other words",
             )
-        return Lit(link.value)
+        meant = next((c for c in link.concepts if c.kind in SLOTS[slot]), None)
+        return Lit(link.value, meant)
 
     return map_args(form, value)
 

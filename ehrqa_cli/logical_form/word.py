@@ -30,6 +30,7 @@ class Word:
     negative: bool = False
     sql: str = ""
     part: str = ""
+    of_kind: str = ""
 
 
 @dataclass(frozen=True)

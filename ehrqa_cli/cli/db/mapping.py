@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,7 +162,7 @@ def _print(report: Report, path: Path) -> None:
         if table.rows is None and not table.sources:
             told = f"none: {table.missing['']}"
         else:
-            told = ", ".join(f"no {c} ({why})" for c, why in table.missing.items())
+            told = "; ".join(_without(table.missing))
         count = "" if table.rows is None else f"{table.rows:,}"
         rows.append((table.table, count, ", ".join(table.sources), told))
     output.table(("table", "rows", "from", "not there"), rows, numeric=(1,))
@@ -176,3 +177,11 @@ def _print(report: Report, path: Path) -> None:
         output.line(f"not used: {', '.join(report.unused)}")
     faults = len(report.faults)
     output.line("usable" if report.usable else f"not usable: {faults} faults")
+
+
+def _without(missing: Mapping[str, str]) -> list[str]:
+    """What a table lacks, by the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for column, why in missing.items():
+        by_reason.setdefault(why, []).append(column)
+    return [f"no {', '.join(columns)} ({why})" for why, columns in by_reason.items()]

@@ -93,7 +93,10 @@ def _declined(fitted: Fitted) -> Iterator[str]:
             why = table.lacking[""]
             yield f"{table_words(name)} ({why})" if why else table_words(name)
         else:
+            extra = {c.name for c in table.table.columns if c.extra}
             for column, why in table.lacking.items():
+                if column in extra and not why:
+                    continue  # nobody asks about it
                 words = f"{column_words(column)} of {table_words(name)}"
                 yield f"{words} ({why})" if why else words
 

@@ -48,6 +48,11 @@ class FittedTable:
     lacking: Mapping[str, str]
     lower: bool
 
+    def names(self) -> tuple[str, ...]:
+        """Its columns, as an import would have them: of ours only those with data."""
+        columns = self.table.columns
+        return tuple(c.name for c in columns if not (c.extra and c.name in self.lacking))
+
     def select(self, columns: Collection[str]) -> str:
         """The rows with these of our columns, as SQLite's SQL; all its rows if ``columns`` is
         empty."""
@@ -88,8 +93,8 @@ class Fitted:
     sources: frozenset[str]
 
     def schema(self) -> dict[str, tuple[str, ...]]:
-        """Our tables and their columns."""
-        return {name: fitted.table.names() for name, fitted in self.tables.items()}
+        """Our tables and their columns; of those beyond EHRSQL's only what there is."""
+        return {name: fitted.names() for name, fitted in self.tables.items()}
 
     def types(self) -> dict[str, dict[str, str]]:
         """What each column of ours holds."""

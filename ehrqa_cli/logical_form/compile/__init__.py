@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
+from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, Layout, members
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.compile.values import quote, source, unsupported, where
-from ehrqa_cli.logical_form.form import Combine, Form, Select, selects
+from ehrqa_cli.logical_form.form import Combine, Event, Form, Select, selects
 from ehrqa_cli.logical_form.grammar import HEADS, OPS
 from ehrqa_cli.logical_form.normalise import normalise
 
 
-def compile_sql(form: Form) -> str:
-    """NeuralSQL of a bound form. Raises FormError when there is none."""
-    return _compile(normalise(form))
+def compile_sql(form: Form, layout: Layout = EHRSQL) -> str:
+    """NeuralSQL of a bound form for a database of this layout. Raises FormError when there is
+    none."""
+    with _laid_out(layout):
+        return _compile(normalise(form))
+
+
+@contextmanager
+def _laid_out(layout: Layout) -> Iterator[None]:
+    token = CURRENT.set(layout)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
 
 
 def _compile(form: Form) -> str:
@@ -41,17 +56,25 @@ def _both_grouped(form: Combine) -> bool:
     return all(isinstance(p, Select) and p.group for p in (form.left, form.right))
 
 
-def evidence_queries(form: Form) -> list[tuple[str, str]]:
+def evidence_queries(form: Form, layout: Layout = EHRSQL) -> list[tuple[str, str]]:
     """(table, SQL giving row_id) of the rows each part of a bound form rests on."""
-    found = []
-    for select in selects(normalise(form)):
-        if not HEADS[select.head].evidence:
-            continue
-        event = select.event.of or select.event  # of a finding, the study it is looked for in
-        src = source(event)
-        sql = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(event))}"
-        found.append((src.table, f"{sql} ORDER BY {src.table}.{src.time}"))
-    return found
+    with _laid_out(layout):
+        return [
+            query
+            for select in selects(normalise(form))
+            if HEADS[select.head].evidence
+            # of a finding, the study it is looked for in
+            for query in _rested_on(select.event.of or select.event)
+        ]
+
+
+def _rested_on(event: Event) -> Iterator[tuple[str, str]]:
+    src = source(event)
+    tables = list(members(event)) if src.rows else [src.table]
+    for table in tables:
+        own = [f"{src.table}.origin = '{table}'"] if src.rows else []
+        sql = f"SELECT {src.table}.row_id FROM {src.origin}{where([*rows(event), *own])}"
+        yield table, f"{sql} ORDER BY {src.table}.{src.time}"
 
 
 def items_queries(form: Form) -> list[str]:
@@ -63,7 +86,7 @@ def items_queries(form: Form) -> list[str]:
     for select in selects(normalise(form)):
         src = source(select.event)
         code = f"{src.table}.{src.code}"
-        found.append(f"SELECT DISTINCT {code} FROM {src.table}{where(rows(select.event))}")
+        found.append(f"SELECT DISTINCT {code} FROM {src.origin}{where(rows(select.event))}")
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.logical_form.compile.filters import WRITERS
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     among,
@@ -19,28 +20,32 @@ from ehrqa_cli.logical_form.compile.values import (
     quote,
     source,
     unsupported,
+    where,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Items
 from ehrqa_cli.logical_form.grammar import FILTERS
 
 
-def visits(patients: str, which: str | None) -> str:
-    """Hospital visits of patients (``= id`` or ``IN ( ids )``) as a subquery of hadm_id.
+def visits(patients: str, which: str | None, kinds: str = "") -> str:
+    """Encounters of patients (``= id`` or ``IN ( ids )``; "": everybody's) as a subquery of
+    hadm_id; those of some ``kinds`` only (``IN ( kinds )``).
 
     Ordered ones are completed ones.
     """
-    sql = f"SELECT admissions.hadm_id FROM admissions WHERE admissions.subject_id {patients}"
+    found = [f"admissions.subject_id {patients}"] if patients else []
+    found += [f"admissions.encounter {kinds}"] if kinds else []
+    order = ""
     if which == "current":
-        return sql + " AND admissions.dischtime IS NULL"
-    if which:
-        order = order_by(which, "admissions.admittime")
-        return f"{sql} AND admissions.dischtime IS NOT NULL {order}"
-    return sql
+        found.append("admissions.dischtime IS NULL")
+    elif which:
+        found.append("admissions.dischtime IS NOT NULL")
+        order = f" {order_by(which, 'admissions.admittime')}"
+    return f"SELECT admissions.hadm_id FROM admissions{where(found)}{order}"
 
 
-def stays(hadm: str, which: str | None) -> str:
-    """ICU stays of hospital visits as a subquery of stay_id."""
-    sql = f"SELECT icustays.stay_id FROM icustays WHERE icustays.hadm_id IN ( {hadm} )"
+def stays(condition: str, which: str | None) -> str:
+    """ICU stays that meet ``condition`` as a subquery of stay_id."""
+    sql = f"SELECT icustays.stay_id FROM icustays WHERE icustays.{condition}"
     if which == "current":
         return sql + " AND icustays.outtime IS NULL"
     if which:
@@ -49,11 +54,16 @@ def stays(hadm: str, which: str | None) -> str:
 
 
 def item_condition(event: Event, src: EventTable) -> list[str]:
-    """The condition on the item's name."""
-    if event.items is None:
+    """The condition on the item: its name, or the codes of the concept that a name stands for."""
+    if event.items is None or src.rows:  # what several tables make has only its members
         return []
     column = f"{src.table}.{src.code}"
     names = _names(event.items)
+    if meant := [*concepts(event)]:
+        items = [item for concept in meant for item in concept.items]
+        codes = codes_in(items, src.table, src.code) or ["NULL"]  # nothing is NULL
+        one = len(codes) == 1
+        return [f"{column} = {codes[0]}" if one else f"{column} IN ( {', '.join(codes)} )"]
     same = f"= {names[0]}" if len(names) == 1 else f"IN ( {', '.join(names)} )"
     if src.lookup is None:
         return [f"{column} {same}"]
@@ -68,87 +78,69 @@ def _names(items: Items) -> list[str]:
     return [quote(literal(a)) for a in items.args]
 
 
-def people(event: Event) -> list[str]:
-    """Conditions on admissions from gender and age filters."""
-    genders, groups, limits = (_written_by(event, sql) for sql in ("gender", "age_group", "age"))
-    found = [
-        "admissions.subject_id IN ( SELECT patients.subject_id FROM patients "
-        f"WHERE patients.gender = '{part(item)}' )"
-        for item in genders[:1]
-    ]
-    found += [_age_group(str(literal(item.args[0]))) for item in groups]
-    return found + [f"admissions.age {part(item)} {number(item.args[0])}" for item in limits]
-
-
 def _written_by(event: Event, sql: str) -> list[Filter]:
     return [item for item in event.filters if FILTERS[item.name].sql == sql]
 
 
+def _ages(event: Event) -> list[str]:
+    """What is asked of the age, to be written after it."""
+    groups, limits = (_written_by(event, sql) for sql in ("age_group", "age"))
+    found = [_age_group(str(literal(item.args[0]))) for item in groups]
+    return found + [f"{part(item)} {number(item.args[0])}" for item in limits]
+
+
 def _age_group(text: str) -> str:
     if match := re.fullmatch(r"(\d+)-(\d+)", text):
-        return f"admissions.age BETWEEN {match[1]} AND {match[2]}"
+        return f"BETWEEN {match[1]} AND {match[2]}"
     if match := re.fullmatch(r"(\d+)\+", text):
-        return f"admissions.age >= {match[1]}"
+        return f">= {match[1]}"
     raise unsupported(f"the age group {text!r}")
 
 
 def scope(event: Event, src: EventTable) -> list[str]:
-    """Conditions that tie rows to the patient, the hospital visit, the ICU stay and the group."""
-    patient = event.get("patient")
-    visit, icu = event.get("visit"), event.get("icu")
+    """Conditions that tie rows to the patient, the encounter, the ICU stay and the group.
+
+    Without an encounter the whole record is meant, what happened outside of visits too.
+    """
+    patient, visit, icu = (event.get(name) for name in ("patient", "visit", "icu"))
+    kinds = _kinds(event)
+    group = _group(event, src)
     if patient is None:
-        if visit and src.via == "own" and icu is None:
-            during = f"{src.table}.hadm_id IN ( {_everyones(visit.which)} )"
-            return [during, *_group(event, src)]
-        if visit or icu:
+        if icu or (visit and event.kind != "study"):
             raise unsupported("a hospital or ICU visit without a patient")
-        return _group(event, src)
+        hadm = _everyones(visit.which, kinds) if visit else visits("", None, kinds)
+        return [*_inside_visit(src, hadm, visit, kinds), *group]
     who = among(patient)
     if len(patient.args) > 1 and any(f and f.which != "current" for f in (visit, icu)):
         raise unsupported("the first or last visit of several patients")
-    hadm = visits(who, visit.which if visit else None)
-    group = _group(event, src)
-    if src.via == "subject":
-        return [f"{src.table}.subject_id {who}", *_own_visit(visit, src, hadm), *group]
-    if src.via == "own":  # a study need not lie in a hospital visit
-        own_visit = [f"{src.table}.hadm_id IN ( {hadm} )"] if visit or icu else []
-        inside = [_during(src, stays(hadm, icu.which))] if icu else []
-        return [f"{src.table}.subject_id {who}", *own_visit, *inside, *group]
-    if src.via == "stay":
-        inner = stays(hadm, icu.which if icu else None)
-        return [f"{src.table}.stay_id IN ( {inner} )", *group]
-    found = [f"{src.table}.hadm_id IN ( {hadm} )", *group]
-    if icu:
-        inner = stays(hadm, icu.which)
-        if src.table == "icustays":
-            return [*found, f"icustays.stay_id IN ( {inner} )"]
-        found.append(_during(src, inner))
-    return found
+    hadm = visits(who, visit.which if visit else None, kinds)
+    found = _inside_visit(src, hadm, visit, kinds)
+    if not found or src.via != "visit":  # a visit says whose it is
+        found.insert(0, f"{src.table}.subject_id {who}")
+    if icu and src.via != "subject":
+        of_whom = f"hadm_id IN ( {hadm} )" if visit or kinds else f"subject_id {who}"
+        found.append(_inside_stay(src, stays(of_whom, icu.which)))
+    return [*found, *group]
 
 
-def _everyones(which: str | None) -> str:
-    """The first, last, ... or current hospital visit of every patient, as hadm_id."""
-    if which == "current":
-        return "SELECT admissions.hadm_id FROM admissions WHERE admissions.dischtime IS NULL"
-    offset, way = order_of(which)
-    number = (
-        "ROW_NUMBER() OVER ( PARTITION BY admissions.subject_id "
-        f"ORDER BY admissions.admittime {way} )"
-    )
-    numbered = (
-        f"SELECT admissions.hadm_id, {number} AS C1 FROM admissions "
-        "WHERE admissions.dischtime IS NOT NULL"
-    )
-    return f"SELECT T1.hadm_id FROM ( {numbered} ) AS T1 WHERE T1.C1 = {offset + 1}"
+def _kinds(event: Event) -> str:
+    """The kinds of encounter that are meant; "": any."""
+    item = event.get("encounter")
+    anything = item is None or any(literal(arg) == "any" for arg in item.args)
+    return among(item) if item and not anything else ""
 
 
-def _own_visit(visit: Filter | None, src: EventTable, hadm: str) -> list[str]:
-    if visit is None or src.table != "admissions":
+def _inside_visit(src: EventTable, hadm: str, visit: Filter | None, kinds: str) -> list[str]:
+    if src.table == "patients" or not (visit or kinds):
         return []
-    return [f"admissions.hadm_id IN ( {hadm} )"]
+    if src.table == "admissions" and visit is None:
+        return [f"admissions.encounter {kinds}"]
+    return [f"{src.table}.hadm_id IN ( {hadm} )"]
 
 
-def _during(src: EventTable, inner: str) -> str:
+def _inside_stay(src: EventTable, inner: str) -> str:
+    if src.via == "stay" and not src.rows:
+        return f"{src.table}.stay_id IN ( {inner} )"
     # Rows without a stay_id belong to an ICU stay when they fall inside it.
     time = f"{src.table}.{src.time}"
     return (
@@ -158,17 +150,50 @@ def _during(src: EventTable, inner: str) -> str:
     )
 
 
+def _everyones(which: str | None, kinds: str) -> str:
+    """The first, last, ... or current encounter of every patient, as hadm_id."""
+    if which == "current":
+        return visits("", which, kinds)
+    offset, way = order_of(which)
+    number = (
+        "ROW_NUMBER() OVER ( PARTITION BY admissions.subject_id "
+        f"ORDER BY admissions.admittime {way} )"
+    )
+    over = ["admissions.dischtime IS NOT NULL"]
+    over += [f"admissions.encounter {kinds}"] if kinds else []
+    numbered = f"SELECT admissions.hadm_id, {number} AS C1 FROM admissions{where(over)}"
+    return f"SELECT T1.hadm_id FROM ( {numbered} ) AS T1 WHERE T1.C1 = {offset + 1}"
+
+
 def _group(event: Event, src: EventTable) -> list[str]:
-    conditions = people(event)
-    if not conditions:
-        return []
-    if src.table == "admissions":
-        return conditions
-    aged = _written_by(event, "age_group") or _written_by(event, "age")
-    by_person = src.via == "subject" or (src.via == "own" and not aged)
-    key = "subject_id" if by_person else "hadm_id"
-    where = " AND ".join(conditions)
-    return [f"{src.table}.{key} IN ( SELECT admissions.{key} FROM admissions WHERE {where} )"]
+    """Conditions from gender and age filters."""
+    key = f"{src.table}.subject_id IN ( SELECT "
+    found = [
+        f"{key}patients.subject_id FROM patients WHERE patients.gender = '{part(item)}' )"
+        for item in _written_by(event, "gender")[:1]
+    ]
+    ages = [f"admissions.age {said}" for said in _ages(event)]
+    if not ages or src.table == "admissions":
+        return [*found, *ages]
+    if src.table == "patients":
+        return [*found, f"{key}admissions.subject_id FROM admissions{where(ages)} )"]
+    return [*found, _aged(event, src, where(ages))]
+
+
+def _aged(event: Event, src: EventTable, during: str) -> str:
+    """The age is that of the encounter; without one, what it was in the year of the event.
+
+    Of a study it is always that of the encounter, as EHRXQA has it.
+    """
+    visit, years = f"{src.table}.hadm_id", (f"{src.table}.{src.time}", "admissions.admittime")
+    inside = f"{visit} IN ( SELECT admissions.hadm_id FROM admissions{during} )"
+    if event.kind == "study":
+        return inside
+    then, seen = (f"CAST( strftime('%Y',{time}) AS INTEGER )" for time in years)
+    person = [f"admissions.subject_id = {src.table}.subject_id"]
+    person += [f"admissions.age + {then} - {seen} {said}" for said in _ages(event)]
+    outside = f"{visit} IS NULL AND EXISTS ( SELECT 1 FROM admissions{where(person)} )"
+    return f"( {inside} OR {outside} )"
 
 
 def conditions(event: Event) -> list[str]:

@@ -82,7 +82,7 @@ def pair(select: Select) -> str:
     src = source(select.event)
     names = (select.head, *select.also)
     listed = ", ".join(f"{column(src, n)} AS {_title(n)}" for n in names)
-    return f"SELECT DISTINCT {listed} FROM {src.table}{where(rows(select.event))}"
+    return f"SELECT DISTINCT {listed} FROM {src.origin}{where(rows(select.event))}"
 
 
 def in_unit(select: Select, days: str) -> str:
@@ -113,7 +113,7 @@ def whole(select: Select) -> str:
     """One number of all rows: the length, age and median heads."""
     src = source(select.event)
     value, also = _measured(select, src)
-    inner = f"SELECT {value} AS m FROM {src.table}{where([*rows(select.event), *also])}"
+    inner = f"SELECT {value} AS m FROM {src.origin}{where([*rows(select.event), *also])}"
     if HEADS[select.head].how == "median":
         return median(inner)
     return f"SELECT {_made(select.head)} FROM ( {inner} )"
@@ -162,7 +162,7 @@ def between(op: str, left: Select, right: Select) -> str:
 def _per_group(select: Select, group: Group, src: EventTable) -> str:
     value, also = _measured(select, src)
     found = where([*rows(select.event), *also])
-    inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.table}{found}"
+    inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.origin}{found}"
     if HEADS[select.head].measure == "total":
         return _totals_per_group(select, group, src)
     if select.head in ORDERED:
@@ -183,7 +183,7 @@ def _totals_per_group(select: Select, group: Group, src: EventTable) -> str:
     """Of the totals of the hospital visits in each group."""
     inner = (
         f"SELECT {src.table}.hadm_id, {column(src, group.key)} AS k, {src.table}.{src.value} AS m "
-        f"FROM {src.table}{where(rows(select.event))}"
+        f"FROM {src.origin}{where(rows(select.event))}"
     )
     visits = f"SELECT hadm_id, k, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, k"
     made = _made(select.head)
@@ -197,7 +197,7 @@ def _nth_per_group(select: Select, group: Group, src: EventTable) -> str:
     shown = src.time if select.head == "time" else src.value
     inner = (
         f"SELECT {column(src, group.key)} AS k, {src.table}.{shown} AS v, "
-        f"{src.table}.{src.time} AS t FROM {src.table}{where(rows(event))}"
+        f"{src.table}.{src.time} AS t FROM {src.origin}{where(rows(event))}"
     )
     ranked = (
         f"SELECT k, v, ROW_NUMBER() OVER ( PARTITION BY k ORDER BY t {way} ) AS r "

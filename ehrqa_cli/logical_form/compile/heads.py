@@ -49,7 +49,7 @@ def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> 
     found = [*rows(plain), *completed(event, src)]
     if over:
         found.append(f"{src.table}.{src.end} IS NOT NULL")
-    sql = f"SELECT {columns} FROM {src.table}{where(found)}"
+    sql = f"SELECT {columns} FROM {src.origin}{where(found)}"
     time = f"{src.table}.{src.time}"
     if event.extreme:
         way = EXTREMES[event.extreme].way
@@ -78,12 +78,13 @@ def _length(select: Select) -> str:
 
 def _value(select: Select) -> str:
     src = source(select.event)
-    return f"SELECT {src.table}.{src.value} FROM {src.table}{where(rows(select.event))}"
+    value = src.shown or f"{src.table}.{src.value}"
+    return f"SELECT {value} FROM {src.origin}{where(rows(select.event))}"
 
 
 def _unit(select: Select) -> str:
     src = source(select.event)
-    return f"SELECT DISTINCT {src.table}.{src.unit} FROM {src.table}{where(rows(select.event))}"
+    return f"SELECT DISTINCT {src.table}.{src.unit} FROM {src.origin}{where(rows(select.event))}"
 
 
 def _column(select: Select) -> str:
@@ -98,7 +99,7 @@ def _column(select: Select) -> str:
     if src.table == "transfers":
         found = [*found, f"{name} IS NOT NULL"]
     distinct = "" if src.table == "patients" else "DISTINCT "
-    return f"SELECT {distinct}{name} FROM {src.table}{where(found)}"
+    return f"SELECT {distinct}{name} FROM {src.origin}{where(found)}"
 
 
 def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
@@ -124,14 +125,14 @@ def _name(select: Select) -> str:
     if not event.order and src.lookup is None:
         found = [*found, f"{column} IS NOT NULL"]
     distinct = "" if src.lookup else "DISTINCT "
-    codes = f"SELECT {distinct}{column} FROM {src.table}{where(found)}"
+    codes = f"SELECT {distinct}{column} FROM {src.origin}{where(found)}"
     return label_of(src, codes, "DISTINCT ")
 
 
 def _names_by_count(event: Event, src: EventTable, counted: Filter) -> str:
     column, time = f"{src.table}.{src.code}", f"{src.table}.{src.time}"
     inner = (
-        f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.table}"
+        f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.origin}"
         f"{where(rows(event))} GROUP BY {column}"
     )
     return f"SELECT T1.code FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
@@ -152,7 +153,7 @@ def _top(select: Select) -> str:
         inner = f"SELECT T2.{src.code} AS code, {rank} {pairs} GROUP BY T2.{src.code}"
     else:
         inner = (
-            f"SELECT {column} AS code, {rank} FROM {src.table}{where(rows(event))} "
+            f"SELECT {column} AS code, {rank} FROM {src.origin}{where(rows(event))} "
             f"GROUP BY {column}"
         )
     most = number(select.args[0])
@@ -160,7 +161,7 @@ def _top(select: Select) -> str:
 
 
 def _identity(src: EventTable) -> str:
-    key = {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
+    key = src.identity or {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
     return f"COUNT( DISTINCT {src.table}.{key} )" if key else "COUNT(*)"
 
 
@@ -173,7 +174,7 @@ def _count(select: Select) -> str:
         return f"SELECT {'COUNT(*)' if select.head == 'count_names' else made} FROM ( {inner} )"
     if counted:
         raise unsupported("how often something occurred, together with this question")
-    return f"SELECT {made} FROM {src.table}{where(rows(select.event))}"
+    return f"SELECT {made} FROM {src.origin}{where(rows(select.event))}"
 
 
 def _patients(select: Select) -> str:
@@ -181,28 +182,29 @@ def _patients(select: Select) -> str:
     subject = f"{src.table}.subject_id"
     found = where(rows(select.event))
     counted = select.event.get("times", "times_atleast")
-    listing = f"SELECT DISTINCT {subject} FROM {src.table}{found}"
+    listing = f"SELECT DISTINCT {subject} FROM {src.origin}{found}"
     if counted:
-        inner = f"SELECT {subject}, COUNT(*) AS C1 FROM {src.table}{found} GROUP BY {subject}"
+        inner = f"SELECT {subject}, COUNT(*) AS C1 FROM {src.origin}{found} GROUP BY {subject}"
         listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
     if select.head == "patients":
         return listing
     if counted:
         return f"SELECT COUNT(*) FROM ( {listing} )"
-    return f"SELECT COUNT( DISTINCT {subject} ) FROM {src.table}{found}"
+    return f"SELECT COUNT( DISTINCT {subject} ) FROM {src.origin}{found}"
 
 
 def _visits(select: Select) -> str:
     src = source(select.event)
     found = [*rows(select.event), *completed(select.event, src)]
-    return f"SELECT DISTINCT {src.table}.hadm_id FROM {src.table}{where(found)}"
+    found += [] if src.table == "admissions" else [f"{src.table}.hadm_id IS NOT NULL"]
+    return f"SELECT DISTINCT {src.table}.hadm_id FROM {src.origin}{where(found)}"
 
 
 def _aggregate(select: Select) -> str:
     src = source(select.event)
     value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
     how = HEADS[select.head].how.upper()
-    sql = f"SELECT {how}({value}) FROM {src.table}{where(rows(select.event))}"
+    sql = f"SELECT {how}({value}) FROM {src.origin}{where(rows(select.event))}"
     return (
         sql
         if select.per is None
@@ -223,7 +225,7 @@ def _period_counts(select: Select) -> str:
     how = HEADS[select.head].how.upper()
     period = f"strftime('{PERIODS[select.per or ''].sql}',{src.table}.{src.time})"
     inner = (
-        f"SELECT COUNT( DISTINCT {src.table}.hadm_id ) AS C1 FROM {src.table}"
+        f"SELECT COUNT( DISTINCT {src.table}.hadm_id ) AS C1 FROM {src.origin}"
         f"{where(rows(select.event))} GROUP BY {period}"
     )
     return f"SELECT {how}(T1.C1) FROM ( {inner} ) AS T1"
@@ -231,7 +233,9 @@ def _period_counts(select: Select) -> str:
 
 def _cost(select: Select) -> str:
     src = source(select.event)
-    inner = f"SELECT {src.table}.row_id FROM {src.table}{where(rows(select.event))}"
+    if src.rows:
+        raise unsupported("the cost of what stands in several tables")
+    inner = f"SELECT {src.table}.row_id FROM {src.origin}{where(rows(select.event))}"
     return (
         f"SELECT DISTINCT cost.cost FROM cost WHERE cost.event_type = '{src.table}' "
         f"AND cost.event_id IN ( {inner} )"
@@ -262,7 +266,7 @@ def _percentile(select: Select) -> str:
     value = f"{src.table}.{src.value}"
     inner = (
         f"SELECT {value}, PERCENT_RANK() OVER ( ORDER BY {value} ) AS C1 "
-        f"FROM {src.table}{where(found)}"
+        f"FROM {src.origin}{where(found)}"
     )
     target = number(select.args[0])
     return f"SELECT DISTINCT T1.C1 FROM ( {inner} ) AS T1 WHERE T1.{src.value} = {target}"
@@ -279,7 +283,7 @@ def _onset(event: Event, src: EventTable, period: str, code: str = "") -> str:
     followed = f"strftime('%J',current_time) - strftime('%J',{time}) >= {period}"
     extra = f", {table}.{code}" if code else ""
     return (
-        f"SELECT {table}.subject_id{extra}, {time} AS t FROM {table}"
+        f"SELECT {table}.subject_id{extra}, {time} AS t FROM {src.origin}"
         f"{where([*rows(event), followed])} GROUP BY {table}.subject_id{extra} "
         f"HAVING MIN({time}) = {time}"
     )
@@ -296,7 +300,7 @@ def _survival(select: Select) -> str:
         other = source(inner)
         name, time = other.table, f"{other.table}.{other.time}"
         later = (
-            f"SELECT {name}.subject_id, {time} AS t FROM {name}{where(rows(inner))} "
+            f"SELECT {name}.subject_id, {time} AS t FROM {other.origin}{where(rows(inner))} "
             f"GROUP BY {name}.subject_id HAVING MAX({time}) = {time}"
         )
         cohort = (

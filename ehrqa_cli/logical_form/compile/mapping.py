@@ -22,10 +22,12 @@ class Lookup:
 class EventTable:
     """A kind of event as a table.
 
-    ``via``: how a row belongs to a patient: "subject" (subject_id on the row), "hadm" (through
-    the hospital visit), "stay" (through the ICU stay) or "own" (subject_id on the row, and
-    possibly a hospital visit). ``code`` is the column that names the
-    item, looked up in ``lookup`` when there is one. ``fixed`` is a condition every row meets.
+    ``via``: every row has a subject_id. "subject": no more than that; "visit": possibly the
+    encounter that it lies in (hadm_id); "stay": possibly an ICU stay too (stay_id).
+    ``code`` is the column that names the item, looked up in ``lookup`` when there is one.
+    ``fixed`` is a condition every row meets. ``rows`` is the query of a table that several tables
+    make, called ``table`` then; ``identity`` is what counts as one, where that is not a row;
+    ``shown`` the value as people read it.
     """
 
     table: str
@@ -38,6 +40,14 @@ class EventTable:
     end: str = ""
     fixed: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    rows: str = ""
+    identity: str = ""
+    shown: str = ""
+
+    @property
+    def origin(self) -> str:
+        """What follows FROM."""
+        return f"( {self.rows} ) AS {self.table}" if self.rows else self.table
 
 
 def _items(table: str) -> Lookup:
@@ -69,29 +79,29 @@ SOURCES: dict[str, EventTable] = {
         columns=_ADMISSION_COLUMNS,
     ),
     "icustay": EventTable(
-        "icustays", "intime", "hadm", end="outtime", columns=(("careunit", "first_careunit"),)
+        "icustays", "intime", "visit", end="outtime", columns=(("careunit", "first_careunit"),)
     ),
     "transfer": EventTable(
-        "transfers", "intime", "hadm", "careunit", columns=(("careunit", "careunit"),)
+        "transfers", "intime", "visit", "careunit", columns=(("careunit", "careunit"),)
     ),
     "dx": EventTable(
         "diagnoses_icd",
         "charttime",
-        "hadm",
+        "visit",
         "icd_code",
         Lookup("d_icd_diagnoses", "icd_code", "long_title"),
     ),
     "proc": EventTable(
         "procedures_icd",
         "charttime",
-        "hadm",
+        "visit",
         "icd_code",
         Lookup("d_icd_procedures", "icd_code", "long_title"),
     ),
     "rx": EventTable(
         "prescriptions",
         "starttime",
-        "hadm",
+        "visit",
         "drug",
         value="dose_val_rx",
         unit="dose_unit_rx",
@@ -100,7 +110,7 @@ SOURCES: dict[str, EventTable] = {
     "lab": EventTable(
         "labevents",
         "charttime",
-        "hadm",
+        "visit",
         "itemid",
         Lookup("d_labitems", "itemid", "label"),
         "valuenum",
@@ -121,17 +131,17 @@ SOURCES: dict[str, EventTable] = {
     "output": EventTable(
         "outputevents", "charttime", "stay", "itemid", _items("outputevents"), "value", "valueuom"
     ),
-    "specimen": EventTable("microbiologyevents", "charttime", "hadm", "spec_type_desc"),
-    "mtest": EventTable("microbiologyevents", "charttime", "hadm", "test_name"),
+    "specimen": EventTable("microbiologyevents", "charttime", "visit", "spec_type_desc"),
+    "mtest": EventTable("microbiologyevents", "charttime", "visit", "test_name"),
     "organism": EventTable(
         "microbiologyevents",
         "charttime",
-        "hadm",
+        "visit",
         "org_name",
         fixed="microbiologyevents.org_name IS NOT NULL",
     ),
-    "bill": EventTable("cost", "chargetime", "hadm", value="cost"),
-    "study": EventTable("tb_cxr", "studydatetime", "own", "study_id"),
+    "bill": EventTable("cost", "chargetime", "visit", value="cost"),
+    "study": EventTable("tb_cxr", "studydatetime", "visit", "study_id"),
     "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
 }
 

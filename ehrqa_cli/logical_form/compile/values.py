@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ehrqa_cli.contracts.errors import FormError
+from ehrqa_cli.logical_form.compile.layout import CURRENT, drawn
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Lit
 from ehrqa_cli.logical_form.grammar import FILTERS, ORDERS
@@ -20,7 +21,7 @@ def source(event: Event) -> EventTable:
     found = SOURCES.get(event.kind)
     if found is None:
         raise unsupported(f"{event.kind} needs chest X-rays")
-    return found
+    return drawn(found, event, CURRENT.get())
 
 
 def quote(value: object) -> str:
@@ -99,8 +100,16 @@ def where(parts: list[str]) -> str:
 
 def among(item: Filter) -> str:
     """``= a`` or ``IN ( a, b )`` of a filter's values."""
-    ids = [quote(literal(a)) for a in item.args]
+    ids = [value for a in item.args for value in _values(a)]
     return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
+
+
+def _values(arg: Arg) -> list[str]:
+    """A filter's value, or those that its concept stands for (NULL for none: nothing is that)."""
+    concept = arg.concept if isinstance(arg, Lit) else None
+    if concept is None:
+        return [quote(literal(arg))]
+    return list(dict.fromkeys(quote(item.code) for item in concept.items)) or ["NULL"]
 
 
 def part(item: Filter) -> str:

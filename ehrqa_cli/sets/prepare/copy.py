@@ -16,7 +16,7 @@ from ehrqa_cli.contracts.types import Row
 from ehrqa_cli.ehr.backend import bulk
 from ehrqa_cli.ehr.mimic.costs import add_costs
 from ehrqa_cli.ehr.mimic.values import Dates
-from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, TIME_TYPE, EhrTable
+from ehrqa_cli.ehr.schema import BY_NAME, IMAGE_TABLES, TABLES, TIME_TYPE, EhrTable
 from ehrqa_cli.sets.making.shares import fraction
 from ehrqa_cli.sets.prepare.cohort import Drawn
 from ehrqa_cli.sets.prepare.options import Options
@@ -243,7 +243,7 @@ def write_database(
     work = _Copy(source, drawn, options, units, redraw_births)
     counts: dict[str, TableCount] = {}
     order = sorted(TABLES, key=lambda t: (t.name not in _FIRST, t.name in _LAST))
-    every = (*TABLES, *(OPTIONAL_TABLES if images else ()))
+    every = (*TABLES, *(IMAGE_TABLES if images else ()))
     out.parent.mkdir(parents=True, exist_ok=True)
     with bulk.new_database(out, force=True) as connection:
         for table in every:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from ehrqa_cli.concepts.meaning import Meanings
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
 from ehrqa_cli.ehr.value_index import ValueIndex
+from ehrqa_cli.logical_form.grammar import RESTRICTIONS
 from ehrqa_cli.text2sql.linking import everyday
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
+from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
@@ -39,8 +42,10 @@ class Linker:
     ``fuzzy``, which adds synonyms, abbreviations, brand names and misspellings.
     """
 
-    def __init__(self, index: ValueIndex) -> None:
+    def __init__(self, index: ValueIndex, meanings: Meanings | None = None) -> None:
+        """With ``meanings`` names stand for concepts; without, each for the item of that name."""
         self.index = index
+        self._meant = Meant(meanings) if meanings else None
         strings = index.strings
         self._matcher = StringMatcher(
             (kind, text, text)
@@ -85,21 +90,26 @@ class Linker:
             )
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
-        candidates = [*ids, *self._strings(folded, tokens, imaging)]
+        strings, unmeant = self._concepts(folded, tokens, imaging)
+        dropped = tuple(link for link in strings if link.types[0] in RESTRICTIONS)
+        candidates = [*ids, *(link for link in strings if link not in dropped)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
         taken = [(start, end) for start, end, _ in unknown]
+        taken += [(link.start, link.end) for link in dropped]
         links = _choose(candidates, taken, len(folded))
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
-            links, unresolved = self._with_fuzzy(folded, tokens, links)
+            links, unresolved = self._with_fuzzy(folded, tokens, links, unmeant)
             names += unresolved
+        names += [(found.kind, folded[found.start : found.end]) for found in unmeant]
         links += _options(len(question), links, patient_id, study_id)
         return LinkedQuestion(
             question=question,
-            text=render(folded, links, unknown),
+            text=render(folded, links, unknown, dropped),
             links=tuple(links),
             unknown=tuple(names),
+            restrictions=dropped,
         )
 
     def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
@@ -119,6 +129,20 @@ class Linker:
             else:
                 unknown.append(found)
         return links, unknown
+
+    def _concepts(
+        self, folded: str, tokens: list[Token], imaging: bool
+    ) -> tuple[list[Link], list[Unmeant]]:
+        """Names of values, and those that stand for nothing or for too much here."""
+        if self._meant is None or _ABBREVIATION.search(folded):
+            return self._strings(folded, tokens, imaging), []
+        found = [*self._meant.find(folded, tokens, self._matcher.find(tokens))]
+        links = [link for link in found if isinstance(link, Link)]
+        if imaging:
+            links += _by_span(self._findings.find(tokens), tokens, folded, "finding")
+        if len(self._unused):
+            links += _by_span(self._unused.find(tokens), tokens, folded, "dictionary")
+        return links, [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
 
     def _strings(self, folded: str, tokens: list[Token], imaging: bool) -> list[Link]:
         if _ABBREVIATION.search(folded):
@@ -149,14 +173,17 @@ class Linker:
         return Link(start, end, ("abbrev",), best.values["abbrev"])
 
     def _with_fuzzy(
-        self, folded: str, tokens: list[Token], links: list[Link]
+        self, folded: str, tokens: list[Token], links: list[Link], known: Sequence[Unmeant] = ()
     ) -> tuple[list[Link], list[tuple[str, str]]]:
-        """The links with those of synonyms and misspellings, and what stays unresolved."""
+        """The links with those of synonyms and misspellings, and what stays unresolved; spans that
+        are ``known`` to mean nothing here are left alone."""
         added: list[Link] = []
         unresolved: list[tuple[str, str]] = []
         for found in self._fuzzy.find(folded, tokens, links):
+            if any(found.start < span.end and span.start < found.end for span in known):
+                continue
             if isinstance(found, Link):
-                added.append(found)
+                added.append(self._meant.of_value(found, folded) if self._meant else found)
             else:
                 unresolved.append((found.kind, folded[found.start : found.end]))
         # a synonym replaces the links inside it: "urine creatinine" is not "creatinine"
@@ -185,7 +212,10 @@ def _by_span(matches: Iterable[Match], tokens: list[Token], folded: str, how: st
     return links
 
 
-_HOW = {"id": 0, "exact": 1, "synonym": 2, "age": 3, "date": 3, "number": 4, "dictionary": 5}
+_HOW = {
+    "id": 0, "concept": 1, "exact": 1, "synonym": 2, "age": 3, "date": 3, "number": 4,
+    "dictionary": 5,
+}  # fmt: skip
 
 
 def _choose(candidates: Iterable[Link], taken: list[tuple[int, int]], length: int) -> list[Link]:

@@ -37,9 +37,9 @@ BARE = {"(", ")", "abstain", *REFS}
 _VALUES: dict[str, str | int] = {
     **dict.fromkeys(("N", "V", "H", "AT", "pat", "study"), 3),
     **{"DUR": "3 day", "DATE": "2100", "AGED": "50-59", "vital": "heart rate"},
-    **{"FINDING": "pneumonia", "PLACE": "left lung"},
+    **{"FINDING": "pneumonia", "PLACE": "left lung", "encounter": "inpatient"},
 }
-_LINKS = [TYPES]
+_LINKS = [(*TYPES, "encounter")]
 _WALKED = [w for w in LEXEMES if w not in REFS[1:]]
 # What writes the other filters: the conditions of patients and people, relations, and two heads.
 _WITH_THE_EVENT = {

@@ -1,0 +1,198 @@
+"""Which kind of encounter a question speaks of, where a database has several.
+
+The model that writes forms knows hospital visits only. So it is given words that it knows (`plain`),
+and what the question's own words say is added to its form afterwards (`with_kinds`): "ED visits" are
+admissions of the kind emergency, "visits" those of any kind.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ehrqa_cli.contracts.errors import FormError
+from ehrqa_cli.contracts.plugins import Database
+from ehrqa_cli.contracts.types import LinkedQuestion
+from ehrqa_cli.logical_form import Combine, Form, Select
+from ehrqa_cli.logical_form.form import Abstain, Event, Filter, Lit, map_events
+from ehrqa_cli.logical_form.grammar import FILTERS, HEADS
+from ehrqa_cli.logical_form.normalise import with_filter
+
+ANY = "any"
+_IN_HOSPITAL = frozenset({"inpatient", "observation"})
+_STAYS = ("admission", "discharge")
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+# Before a kind's name: what is asked about happened in it.
+_INSIDE = re.compile(
+    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,2}$", re.I
+)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Words for some kinds of encounter, and what the model is given to read for them."""
+
+    kinds: tuple[str, ...]
+    words: re.Pattern[str]
+    plain: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """Kinds that a question names, and where; ``inside``: as what something happened in."""
+
+    kinds: tuple[str, ...]
+    start: int
+    end: int
+    plain: str
+    inside: bool
+
+
+def _phrase(said: dict[str, object]) -> Phrase:
+    words = str(said["words"])
+    for name, text in _DATA["words"].items():
+        words = words.replace(f"{{{name}}}", text)
+    # "in the same hospital visit" joins events and names no kind of visit.
+    pattern = re.compile(rf"(?<!same )(?<!\w)(?:{words})(?!\w)", re.I)
+    kinds = said["kinds"]
+    assert isinstance(kinds, list)
+    return Phrase(tuple(kinds), pattern, str(said["plain"]))
+
+
+PHRASES = tuple(map(_phrase, _DATA["phrase"]))
+
+
+def kinds_in(database: Database) -> frozenset[str]:
+    """The kinds of encounter that a database has; none where all are admissions to a hospital.
+
+    Raises DatabaseError.
+    """
+    columns = {t.lower(): {c.lower() for c in cs} for t, cs in database.schema().items()}
+    if "encounter" not in columns.get("admissions", ()):
+        return frozenset()
+    rows = database.execute("SELECT DISTINCT encounter FROM admissions").rows
+    found = frozenset(str(row[0]) for row in rows if row[0] is not None)
+    return frozenset() if found <= _IN_HOSPITAL else found
+
+
+def named(linked: LinkedQuestion) -> list[Named]:
+    """The kinds that the question names, in its order; words that were linked name no kind."""
+    taken = [(link.start, link.end) for link in linked.links]
+    found: list[Named] = []
+    for phrase in PHRASES:
+        for match in phrase.words.finditer(linked.question):
+            start, end = match.span()
+            if all(end <= a or b <= start for a, b in taken):
+                taken.append((start, end))
+                plain = match.expand(phrase.plain) if phrase.plain else match[0]
+                verb = " " not in match[0] and match[0].lower().endswith("d")  # was admitted
+                before = bool(_INSIDE.search(linked.question[:start]))
+                found.append(Named(phrase.kinds, start, end, plain, before or verb))
+    return sorted(found, key=lambda n: n.start)
+
+
+def plain(linked: LinkedQuestion) -> LinkedQuestion:
+    """The question in words that the model knows; its links stand where they are then."""
+    question, shifts = linked.question, list[tuple[int, int]]()
+    for one in reversed(named(linked)):
+        question = question[: one.start] + one.plain + question[one.end :]
+        shifts.append((one.end, len(one.plain) - (one.end - one.start)))
+    moved = [(link, sum(by for end, by in shifts if end <= link.start)) for link in linked.links]
+    links = tuple(replace(x, start=x.start + by, end=x.end + by) for x, by in moved)
+    text = linked.text
+    for phrase in PHRASES:
+        if phrase.plain:
+            text = phrase.words.sub(phrase.plain, text)
+    return replace(linked, question=question, text=text, links=links)
+
+
+def with_kinds(form: Form, linked: LinkedQuestion, here: AbstractSet[str]) -> Form:
+    """The form with the kinds that the question (as it was asked) names; ``here`` are those of the
+    database.
+
+    Raises FormError where it cannot be said which of its events they are of, or there are none.
+    """
+    asked = named(linked)
+    kinds = list(dict.fromkeys(one.kinds for one in asked))
+    if not kinds or isinstance(form, Abstain):
+        return _marked(form, (ANY,))
+    for wanted in kinds:
+        if not here & set(wanted):
+            has = f"the encounters of this database are {', '.join(sorted(here))}"
+            raise FormError(f"no encounter here is {' or '.join(wanted)}: {has}", "")
+    if len(kinds) == 1:
+        marked = _marked(form, kinds[0])
+        if marked == form and all(one.inside for one in asked):
+            marked = _within(form, kinds[0])
+        if marked == form:
+            raise _unsaid(kinds[0])
+        return marked
+    parts = [*_parts(form)]
+    if len(parts) != len(asked):
+        raise _unsaid(kinds[-1])
+    return _joined(form, iter(one.kinds for one in asked))
+
+
+def without_kinds(form: Form) -> Form:
+    """The form as the model wrote it."""
+    return map_events(form, lambda event: event.without("encounter"))
+
+
+def _unsaid(kinds: tuple[str, ...]) -> FormError:
+    told = " or ".join(kinds)
+    return FormError(f"it is not clear what was {told}", "ask about one kind of visit")
+
+
+def _parts(form: Form) -> Iterator[Form]:
+    if isinstance(form, Combine):
+        yield from _parts(form.left)
+        yield from _parts(form.right)
+    else:
+        yield form
+
+
+def _joined(form: Form, kinds: Iterator[tuple[str, ...]]) -> Form:
+    if isinstance(form, Combine):
+        left = _joined(form.left, kinds)
+        return replace(form, left=left, right=_joined(form.right, kinds))
+    own = next(kinds)
+    marked = _marked(form, own)
+    if marked == form:
+        raise _unsaid(own)
+    return marked
+
+
+def _marked(form: Form, kinds: tuple[str, ...]) -> Form:
+    """The kinds at every event that is an encounter or speaks of one."""
+
+    def mark(event: Event) -> Event:
+        spoken = event.kind in _STAYS or event.get("visit") is not None
+        return _of(event, kinds) if spoken else event
+
+    return _each(map_events(form, mark), kinds, counted=True)
+
+
+def _within(form: Form, kinds: tuple[str, ...]) -> Form:
+    """The kinds at what is asked about."""
+    return _each(form, kinds, counted=False)
+
+
+def _each(form: Form, kinds: tuple[str, ...], counted: bool) -> Form:
+    """The kinds at the first event of each select; ``counted``: only where visits are counted."""
+    if isinstance(form, Combine):
+        left = _each(form.left, kinds, counted)
+        return replace(form, left=left, right=_each(form.right, kinds, counted))
+    if not isinstance(form, Select):
+        return form
+    visits = "admissions" in HEADS[form.head].counts or (form.group and form.group.key == "visits")
+    if (counted and not visits) or form.event.kind not in FILTERS["encounter"].kinds:
+        return form
+    return replace(form, event=_of(form.event, kinds))
+
+
+def _of(event: Event, kinds: tuple[str, ...]) -> Event:
+    return with_filter(event, Filter("encounter", tuple(map(Lit, kinds))))
