@@ -61,7 +61,7 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         kind=KIND,
         name=rule.name,
         phrases=tuple(phrases),
-        items=tuple(sorted(items, key=lambda item: -item.rows)),
+        items=tuple(sorted(items, key=lambda item: (-item.rows, str(item.code)))),
         about=_about(rule),
         source="ehrqa's procedures.tsv",
     )
