@@ -87,6 +87,10 @@ class Meanings:
         """Whether words that are folded already are a phrase of some concept."""
         return any(reading in self._phrases for reading in (words, *_singulars(words)))
 
+    def has(self, kind: str) -> bool:
+        """Whether the record has anything of this kind."""
+        return any(known == kind for known, _ in self._by_name)
+
     def of_name(self, kind: str, name: str) -> Concept:
         """The items of one name, which are meant by it and nothing else."""
         wanted = name.lower()

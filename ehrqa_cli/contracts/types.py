@@ -81,13 +81,16 @@ class LinkedQuestion:
 
     ``text`` has every link replaced by ``<type>#k`` (several types: ``<a><b>#k``), k from 1.
     ``unknown`` are spans that look like values but exist nowhere in this database,
-    as (kind, text), e.g. ("pat", "28447").
+    as (kind, text), e.g. ("pat", "28447"). ``restrictions`` limit what is asked in a way that the
+    model need not know ("Hispanic patients"): they are no part of ``text``, their type is the
+    filter that they become.
     """
 
     question: str
     text: str
     links: tuple[Link, ...]
     unknown: tuple[tuple[str, str], ...] = ()
+    restrictions: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,12 @@ def said(form: Form, linked: LinkedQuestion) -> str:
 def _said(mention: str, concept: Concept) -> str:
     items = concept.items
     names = list(dict.fromkeys(item.name for item in items))
-    if not items or (names == [mention.lower()] and concept.kind != "lab"):
-        return ""
     head = mention[:1].upper() + mention[1:]
+    if not items:
+        about = f" ({concept.about})" if concept.about else ""
+        return f"Nothing in this record is {concept.name}{about}."
+    if names == [mention.lower()] and concept.kind != "lab":
+        return ""
     if concept.kind == "lab" and len(items) == 1:
         where = ", ".join(x.lower() for x in (items[0].specimen, items[0].category) if x)
         return f"{head}: {names[0]} ({where})." if where else ""

@@ -26,6 +26,7 @@ from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
+from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
@@ -98,6 +99,8 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
 
 def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
     """``form`` as what is asked, its references bound. Raises FormError."""
+    if not run.session.layout.ehrsql:
+        form = restricted(form, linked)
     bound = bind(form, linked.links)
     reading = Reading(form, bound, describe(bound))
     run.known = replace(run.known, reading=reading)

@@ -32,6 +32,8 @@ TYPES = (
 )
 
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
+# Filters that no model writes: what a question restricts is found by its words.
+RESTRICTIONS = ("race", "service", "resistant", "susceptible")
 SLOTS: dict[str, tuple[str, ...]] = {
     "N": ("num",),
     "V": ("num",),
@@ -43,6 +45,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "PLACE": ("obj",),
     "AGED": ("agegrp",),
     "encounter": ("encounter",),  # no value of a question: a kind of encounter, by its name
+    **{name: (name,) for name in RESTRICTIONS},
     **{t: (t,) for t in TYPES},
 }
 INT_SLOTS = frozenset({"N", "H"})

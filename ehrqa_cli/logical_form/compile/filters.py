@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
 from ehrqa_cli.logical_form.compile.sentences import condition
 from ehrqa_cli.logical_form.compile.values import (
@@ -95,6 +96,25 @@ def _inside(value: str | int | float, unit: str, t: str) -> str:
     return f"strftime('{part}',{t}) = '{int(value):02d}'"
 
 
+def _race(item: Filter, _event: Event, src: EventTable) -> str:
+    inside = f"SELECT admissions.subject_id FROM admissions WHERE admissions.race {among(item)}"
+    return f"{src.table}.subject_id IN ( {inside} )"
+
+
+def _service(item: Filter, _event: Event, src: EventTable) -> str:
+    inside = f"SELECT services.hadm_id FROM services WHERE services.curr_service {among(item)}"
+    return f"{src.table}.hadm_id IN ( {inside} )"
+
+
+def _interpretation(item: Filter, event: Event, src: EventTable) -> str:
+    """What was tested so; or an organism whose name says so."""
+    said = f"LOWER({src.table}.interpretation) = {quote(part(item))}"
+    tested = f"{src.table}.ab_name {among(item)} AND {said}"
+    named = [x for c in concepts(event) for x in c.items if "resistant" in x.name.lower()]
+    codes = ", ".join(codes_in(named, src.table, src.code)) if part(item) == "r" else ""
+    return f"( {tested} OR {src.table}.{src.code} IN ( {codes} ) )" if codes else tested
+
+
 # What writes a filter's condition on its own event, by the name under which filters.toml asks for
 # it. Patients, people, relations and numbers of times are written with the event as a whole.
 WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
@@ -103,9 +123,12 @@ WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "column": _column,
     "compare": _compare,
     "date": _date,
+    "interpretation": _interpretation,
     "lasting": _lasting,
     "left": _left,
     "open": _open,
+    "race": _race,
+    "service": _service,
     "reference": _reference,
     "relative": _relative,
     "showing": _showing,

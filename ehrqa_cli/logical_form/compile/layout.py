@@ -199,6 +199,8 @@ def _beyond(base: EventTable, kind: str, layout: Layout) -> EventTable:
         return replace(base, shown=said, fixed=f"{said} IS NOT NULL")
     if kind == "intake" and layout.has(table, "amount", "amountuom"):
         return replace(base, value="amount", unit="amountuom", end="endtime")
-    if kind in ("specimen", "mtest", "organism") and layout.has(table, "micro_specimen_id"):
-        return replace(base, identity="micro_specimen_id")
+    if kind in ("specimen", "mtest", "organism"):
+        one = "micro_specimen_id" if layout.has(table, "micro_specimen_id") else ""
+        grown = f"{base.fixed} AND LOWER({table}.org_name) <> 'cancelled'" if base.fixed else ""
+        return replace(base, identity=one, fixed=grown)
     return base

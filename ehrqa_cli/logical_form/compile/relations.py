@@ -17,6 +17,7 @@ from ehrqa_cli.logical_form.compile.values import (
 from ehrqa_cli.logical_form.form import Event, Filter
 from ehrqa_cli.logical_form.grammar import EXTREMES, RELATIONS, TIME_FILTERS
 
+_BEFORE = ("before", "notfollowed")  # the related event is the later one
 # A period or visit asked for holds for both events, unless the inner one has its own.
 _SHARED = ("patient", "visit", "icu", *TIME_FILTERS)
 
@@ -72,17 +73,16 @@ def completed(event: Event, src: EventTable) -> list[str]:
 
 def _related(event: Event, item: Filter, src: EventTable) -> str:
     inner = inherited(event, item)
-    other = source(inner)
     if item.name == "involving":
+        other = source(inner)
         inside = f"SELECT {other.table}.hadm_id FROM {other.origin}{where(rows(inner))}"
         return f"{src.table}.hadm_id IN ( {inside} )"
-    table = f"( {side(inner, other, ())} ) AS other"
     main = (f"{src.table}.{src.time}", visit_of(src))
     join = [
         f"other.subject_id = {src.table}.subject_id",
-        *window(item, ("other.t", "other.v"), main),
+        *window(item, "other.t", "other.k", main),
     ]
-    found = f"( SELECT 1 FROM {table} WHERE {' AND '.join(join)} )"
+    found = f"( SELECT 1 FROM ( {_deciding(item, inner)} ) AS other{where(join)} )"
     if item.name == "without":
         return f"NOT EXISTS {found}"
     if item.name == "notfollowed":
@@ -90,6 +90,22 @@ def _related(event: Event, item: Filter, src: EventTable) -> str:
         inside = f"SELECT {src.table}.subject_id FROM {src.origin}{where(came_back)}"
         return f"{src.table}.subject_id NOT IN ( {inside} )"
     return f"EXISTS {found}"
+
+
+def _deciding(item: Filter, inner: Event) -> str:
+    """The times t of the related event that can decide a relation, few enough to be kept at hand.
+
+    After any of several times is after the first of them, and before any is before the last: of
+    each patient, or of each visit, day, ... k that the window asks for. Within a span any may
+    decide, once. A table of its own (SQLite makes it once, and an index of it) grows with the
+    rows; all pairs of two events grow with their square.
+    """
+    key = "o.t" if item.window == "within" else key_of(item, "o.t", "o.v")
+    way = "MAX" if item.name in _BEFORE else "MIN"
+    columns, keys = f"o.subject_id, {way}( o.t ) AS t", "o.subject_id"
+    if key:
+        columns, keys = f"{columns}, {key} AS k", f"{keys}, {key}"
+    return f"SELECT {columns} FROM ( {side(inner, source(inner), ())} ) AS o GROUP BY {keys}"
 
 
 def visit_of(src: EventTable) -> str:
@@ -111,28 +127,32 @@ def side(event: Event, src: EventTable, columns: tuple[str, ...]) -> str:
     return f"SELECT {', '.join(names)} FROM {src.origin}{where(rows(event))}"
 
 
-def window(item: Filter, other: tuple[str, str], main: tuple[str, str]) -> list[str]:
-    """Conditions between the times and visits of the related event and the main one."""
-    (other_time, other_visit), (main_time, main_visit) = other, main
+def window(item: Filter, time: str, key: str, main: tuple[str, str]) -> list[str]:
+    """Conditions between the related event's ``time`` and ``key`` (see ``key_of``) and the time
+    and visit of the main one."""
     found: list[str] = []
-    early, late = other_time, main_time
-    if item.name in ("before", "notfollowed"):
-        early, late = main_time, other_time
-    if item.name in ("after", "before", "notfollowed"):
-        found.append(f"{early} < {late}")
-    if item.window == "samevisit":
-        found.append(f"{other_visit} = {main_visit}")
-    elif item.window in ("sameday", "samemonth"):
-        start = f"'start of {item.window[4:]}'"
-        found.append(f"datetime({early},{start}) = datetime({late},{start})")
-    elif item.window == "sametime":
-        found.append(f"datetime({early}) = datetime({late})")
-    elif item.window == "within":
-        found.append(_within(item, early, late))
+    if item.name in _BEFORE:
+        found.append(f"{main[0]} < {time}")
+    elif item.name == "after":
+        found.append(f"{time} < {main[0]}")
+    if item.window == "within":
+        found.append(_within(item, time, main[0]))
+    elif same := key_of(item, *main):
+        found.append(f"{key} = {same}")
     return found
 
 
-def _within(item: Filter, early: str, late: str) -> str:
+def key_of(item: Filter, time: str, visit: str) -> str:
+    """What the window asks both events to have in common: visit, day, month or time; or ""."""
+    if item.window == "samevisit":
+        return visit
+    if item.window in ("sameday", "samemonth"):
+        return f"datetime({time},'start of {item.window[4:]}')"
+    return f"datetime({time})" if item.window == "sametime" else ""
+
+
+def _within(item: Filter, other: str, main: str) -> str:
+    early, late = (main, other) if item.name in _BEFORE else (other, main)
     span = duration(item.args[0])
     after = f"datetime({late}) BETWEEN datetime({early}) AND datetime({early},'+{span}')"
     if item.name in ("with", "without"):
@@ -152,7 +172,7 @@ def joined(event: Event, item: Filter, column: str) -> str:
     main = replace(event, filters=tuple(f for f in event.filters if f is not item))
     t1 = side(inner, source(inner), ())
     t2 = side(main, src, (column,))
-    matched = window(item, ("T1.t", "T1.v"), ("T2.t", "T2.v"))
+    matched = window(item, "T1.t", key_of(item, "T1.t", "T1.v"), ("T2.t", "T2.v"))
     return (
         f"FROM ( {t1} ) AS T1 JOIN ( {t2} ) AS T2 ON T1.subject_id = T2.subject_id{where(matched)}"
     )

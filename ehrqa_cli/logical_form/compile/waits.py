@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.groups import in_unit
-from ehrqa_cli.logical_form.compile.relations import inherited, relation_of, side, window
+from ehrqa_cli.logical_form.compile.relations import inherited, key_of, relation_of, side, window
 from ehrqa_cli.logical_form.compile.values import source, unsupported, where
 from ehrqa_cli.logical_form.form import Select
 from ehrqa_cli.logical_form.grammar import HEADS
@@ -24,7 +24,8 @@ def wait(select: Select) -> str:
     main = replace(select.event, filters=tuple(f for f in select.event.filters if f != relation))
     from_side = side(inner, source(inner), ())
     to_side = side(main, source(main), ())
-    matched = window(relation, ("T1.t", "T1.v"), ("T2.t", "T2.v"))
+    key = key_of(relation, "T1.t", "T1.v")
+    matched = window(relation, "T1.t", key, ("T2.t", "T2.v"))
     matched = [m.replace("T1.t < T2.t", "T1.t <= T2.t") for m in matched]
     gap = in_unit(select, "( strftime('%J',MIN( T2.t )) - strftime('%J',T1.t ) )")
     each = (

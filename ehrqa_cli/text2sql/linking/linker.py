@@ -11,6 +11,7 @@ from ehrqa_cli.concepts.meaning import Meanings
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
 from ehrqa_cli.ehr.value_index import ValueIndex
+from ehrqa_cli.logical_form.grammar import RESTRICTIONS
 from ehrqa_cli.text2sql.linking import everyday
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
@@ -90,10 +91,12 @@ class Linker:
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        candidates = [*ids, *strings]
+        dropped = tuple(link for link in strings if link.types[0] in RESTRICTIONS)
+        candidates = [*ids, *(link for link in strings if link not in dropped)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
         taken = [(start, end) for start, end, _ in unknown]
+        taken += [(link.start, link.end) for link in dropped]
         links = _choose(candidates, taken, len(folded))
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
@@ -103,9 +106,10 @@ class Linker:
         links += _options(len(question), links, patient_id, study_id)
         return LinkedQuestion(
             question=question,
-            text=render(folded, links, unknown),
+            text=render(folded, links, unknown, dropped),
             links=tuple(links),
             unknown=tuple(names),
+            restrictions=dropped,
         )
 
     def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:

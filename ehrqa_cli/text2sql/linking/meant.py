@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ehrqa_cli.concepts.meaning import LONGEST, Meanings, folded
@@ -37,6 +37,29 @@ _COUNTS = {
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
+_PEOPLE = (
+    r"(?:patients?|pts?|people|persons?|men|women|man|woman|males?|females?|adults?|folks|"
+    r"(?:of|by|in|as) race|race(?: is| was)?)"
+)
+# By the words right before and right after a name: is it a restriction of this kind?
+_RESTRICTING = {
+    "race": (
+        re.compile(rf"\b{_PEOPLE}(?: (?:who|that))?(?: (?:is|are|were|was|identif\w+ as))? $"),
+        re.compile(rf"(?:,? (?:or|and) \w+)? {_PEOPLE}\b"),
+    ),
+    "service": (
+        re.compile(r"\b(?:on|under|by|to|for|in)(?: the)? $"),
+        re.compile(r" (?:service|team)\b"),
+    ),
+    "resistant": (
+        re.compile(r"\bresistan(?:t|ce) to(?: the)? $"),
+        re.compile(r"[- ]resistant\b|(?: was| were| is| are)? ?(?:=|:) ?r\b"),
+    ),
+    "susceptible": (
+        re.compile(r"\b(?:sensitive|susceptible|sensitivity|susceptibility) to(?: the)? $"),
+        re.compile(r"[- ](?:sensitive|susceptible)\b"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -108,6 +131,8 @@ class Meant:
             options.setdefault(concept.kind, []).append(concept)
         for kind, value in (whole.values if whole else {}).items():
             options.setdefault(kind, [self.meanings.of_name(kind, value)])
+        if restricted := self._restriction(options, text, tokens, first, last):
+            return restricted
         possible = [
             kind
             for kind in options
@@ -124,10 +149,36 @@ class Meant:
 
         kind = min(possible, key=place)
         meant = _one([c for c in options[kind] if c.items])
+        if not meant and self.meanings.has(kind):  # looked for, and nothing is there
+            return Link(
+                start, end, (kind,), options[kind][0].name, "concept", 1.0, (options[kind][0],)
+            )
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         kind, concept = self._counted(kind, _narrowed(meant[0]), text, tokens, (first, last))
         return Link(start, end, (kind,), concept.name, "concept", 1.0, (concept,))
+
+    def _restriction(
+        self,
+        options: Mapping[str, list[Concept]],
+        text: str,
+        tokens: list[Token],
+        first: int,
+        last: int,
+    ) -> Link | None:
+        """What limits the question beside what it asks: whose race, which service, resistant to
+        what."""
+        start, end = tokens[first].start, tokens[last - 1].end
+        for kind, (before, after) in _RESTRICTING.items():
+            known = options.get("antibiotic" if kind in ("resistant", "susceptible") else kind)
+            said = before.search(text[:start]), after.match(text[end:])
+            if not known or not any(said):
+                continue
+            if kind in ("resistant", "susceptible"):  # the words that say so go with it
+                start = said[0].start() if said[0] else start
+                end = end + said[1].end() if said[1] and not said[0] else end
+            return Link(start, end, (kind,), known[0].name, "concept", 1.0, (known[0],))
+        return None
 
     def _counted(
         self, kind: str, concept: Concept, text: str, tokens: list[Token], span: tuple[int, int]

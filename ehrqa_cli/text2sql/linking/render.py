@@ -23,8 +23,14 @@ def placeholder(types: Sequence[str], number: int) -> str:
     return "".join(f"<{kind}>" for kind in types) + f"#{number}"
 
 
-def render(folded: str, links: Iterable[Link], unknown: Iterable[tuple[int, int, str]] = ()) -> str:
-    """Folded text with links (in order) and unknown ids replaced, and its spaces made single.
+def render(
+    folded: str,
+    links: Iterable[Link],
+    unknown: Iterable[tuple[int, int, str]] = (),
+    dropped: Iterable[Link] = (),
+) -> str:
+    """Folded text with links (in order) and unknown ids replaced, what is ``dropped`` left out, and
+    its spaces made single.
 
     Links beyond the end of the text (of the --patient and --study options) are appended.
     """
@@ -37,6 +43,7 @@ def render(folded: str, links: Iterable[Link], unknown: Iterable[tuple[int, int,
         else:
             spans.append((link.start, link.end, mark))
     spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
+    spans.extend((link.start, link.end, "") for link in dropped)
     pieces, place = [], 0
     for start, end, mark in sorted(spans):
         quote = folded[start - 1] if start > place else ""
