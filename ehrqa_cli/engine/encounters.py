@@ -138,11 +138,6 @@ def with_kinds(form: Form, linked: LinkedQuestion, here: AbstractSet[str]) -> Fo
     return _joined(form, iter(one.kinds for one in asked))
 
 
-def without_kinds(form: Form) -> Form:
-    """The form as the model wrote it."""
-    return map_events(form, lambda event: event.without("encounter"))
-
-
 def _unsaid(kinds: tuple[str, ...]) -> FormError:
     told = " or ".join(kinds)
     return FormError(f"it is not clear what was {told}", "ask about one kind of visit")
