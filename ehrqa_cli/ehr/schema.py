@@ -82,14 +82,14 @@ def _table(name: str, said: dict[str, Any]) -> EhrTable:
     optional = said.get("optional", False)
     for ours, line in [(key, line) for key in ("columns", "ours") for line in said.get(key, ())]:
         column, kind, *source = line.split(" | ", 2)
-        may_lack = ours == "ours" or (optional and kind.endswith("?") and column not in _ALWAYS)
+        spare = "file" in said and optional and kind.endswith("?") and column not in _ALWAYS
         columns.append(
             Column(
                 column,
                 kind.removesuffix("?"),
                 not kind.endswith("?"),
                 source[0] if source else column,
-                may_lack,
+                ours == "ours" or spare,
             )
         )
     return EhrTable(

@@ -71,7 +71,9 @@ class _Comparer:
             yield dict(zip(names, row, strict=True))
 
     def _times(self, table: EhrTable) -> list[str]:
-        return [c.name for c in table.columns if c.type.startswith("TIMESTAMP")]
+        times = [c.name for c in table.columns if c.type.startswith("TIMESTAMP")]
+        there = {r[1] for r in self.reference.execute(f"PRAGMA table_info({table.name})")}
+        return [name for name in times if name in there]
 
     def unshifted(self, table: EhrTable) -> Counter[tuple[Any, ...]]:
         """The reference's rows in the import's time."""

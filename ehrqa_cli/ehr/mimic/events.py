@@ -1,29 +1,33 @@
 """Rows of MIMIC-IV's event files as rows of the EHR's tables.
 
-Each function here makes a converter for one file: it takes the fields of the columns listed in
-``EVENTS`` and gives the row, or the reason for which it is dropped. They run once for every row
-of a file, hundreds of millions of times, so what a row needs is bound to local names first.
+``events`` makes the converter of any of them: it takes the fields of a row and gives the row of the
+table, or the reason for which it is dropped. It runs once for every row of a file, hundreds of
+millions of times, so what a row needs is bound to local names first. ``RULES`` has what is asked
+of the rows of some tables besides.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import getitem
 
+from ehrqa_cli.ehr.mimic.fields import Made
 from ehrqa_cli.ehr.mimic.files import BadField, Converted, Converter, Fields
 from ehrqa_cli.ehr.mimic.names import Names
-from ehrqa_cli.ehr.mimic.values import CLOCKS, moment, real, whole
+from ehrqa_cli.ehr.mimic.values import whole
 from ehrqa_cli.ehr.mimic.visits import Cohort, Visit
+from ehrqa_cli.ehr.schema import EhrTable
 
 NO_VISIT = "belongs to no hospital visit"
 NOT_KEPT = "its hospital visit is not imported"
+NO_PATIENT = "its patient is not imported"
 LATER = "after the present"
 NO_ITEM = "its item or code is not in the dictionary"
 NO_NUMBER = "no numeric value"
 NO_TIME = "no time"
-_DOSE = re.compile(r"\d*\.?\d+|\d+\.")
+Rule = Callable[[Fields], str]  # why a row is dropped, "" when it is not
 
 
 @dataclass
@@ -35,110 +39,12 @@ class Context:
     units: dict[str, str | None] = field(default_factory=dict)
 
 
-def _without(hadm: str, column: str = "hadm_id") -> str:
+def _without(hadm: str) -> str:
     """Why a row with this visit is dropped. Raises BadField when it is no id."""
     if not hadm:
         return NO_VISIT
-    whole(hadm, column)
+    whole(hadm, "hadm_id")
     return NOT_KEPT
-
-
-def _mismatch(subject: str, hadm: str) -> BadField:
-    return BadField("subject_id", subject, f"the patient of visit {hadm}")
-
-
-def diagnoses(context: Context) -> Converter:
-    """diagnoses_icd: dated to the admission, since MIMIC-IV gives no time."""
-    visits, stays, codes = (
-        context.cohort.visits,
-        context.cohort.stays_of,
-        context.names.diagnoses,
-    )
-    code_of = context.names.code
-
-    def convert(row: Fields) -> Converted:
-        subject, hadm, code, version = row
-        visit = visits.get(hadm)
-        if visit is None:
-            return _without(hadm)
-        name = codes.get(code_of(code, version))
-        if name is None:
-            return NO_ITEM
-        if visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        return visit[1], visit[2], name, stays[hadm][0]
-
-    return convert
-
-
-def procedures(context: Context) -> Converter:
-    """procedures_icd: on their date, at 00:00:00; on the day of admission, at its time."""
-    cohort, codes, code_of = context.cohort, context.names.procedures, context.names.code
-    at_discharge, now = cohort.options.procedures_at_discharge, cohort.now
-
-    def convert(row: Fields) -> Converted:
-        subject, hadm, code, version, day = row
-        visit = cohort.visits.get(hadm)
-        if visit is None:
-            return _without(hadm)
-        name = codes.get(code_of(code, version))
-        if name is None:
-            return NO_ITEM
-        if visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        if not day:
-            return NO_TIME
-        time: str | None = moment(visit[3], day, "chartdate")
-        admitted, discharged = cohort.stays_of[hadm]
-        if time is not None and time < admitted:
-            time = discharged if at_discharge else max(time, admitted)
-        if time is None:
-            return NO_TIME
-        return LATER if time > now else (visit[1], visit[2], name, time)
-
-    return convert
-
-
-def labs(context: Context) -> Converter:
-    """labevents, with the reference range and the flag that EHRSQL leaves out."""
-    cohort, items, texts = context.cohort, context.names.labs, context.cohort.texts
-    visits, now, options = cohort.visits, cohort.now, cohort.options
-    need_number, need_unit = not options.keep_without_number, options.drop_labs_without_unit
-    outside = options.keep_outside_visits
-
-    def convert(row: Fields) -> Converted:
-        subject, hadm, item, time, value, unit, low, high, flag = row
-        visit = visits.get(hadm)
-        if visit is None:
-            if hadm or not outside:
-                return _without(hadm)
-            visit = _outsider(cohort, subject)
-            if visit is None:
-                return NOT_KEPT
-        elif visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        number = items.get(item)
-        if number is None:
-            whole(item, "itemid")
-            return NO_ITEM
-        if need_number and not value:
-            return NO_NUMBER
-        if need_unit and not unit:
-            return "no unit"
-        try:
-            at = visit[3][time[:10]] + CLOCKS[time[10:]]
-            amount = float(value) if value else None
-        except ValueError:
-            if not time:
-                return NO_TIME
-            at, amount = moment(visit[3], time, "charttime"), real(value, "valuenum")
-        if at > now:
-            return LATER
-        lower, upper = real(low, "ref_range_lower"), real(high, "ref_range_upper")
-        shown = texts[unit], lower, upper, texts[flag]
-        return (visit[1], visit[2] if hadm else None, number, at, amount, *shown)
-
-    return convert
 
 
 def _outsider(cohort: Cohort, subject: str) -> Visit | None:
@@ -147,91 +53,157 @@ def _outsider(cohort: Cohort, subject: str) -> Visit | None:
         whole(subject, "subject_id")
         return None
     number = cohort.patients[subject][0]
-    return (subject, number, 0, cohort.shifts[subject]) if number in cohort.seen else None
+    return (subject, number, 0, cohort.shifts[subject]) if cohort.keeps(number) else None
 
 
-def _measured(context: Context, time_column: str, value_column: str, time_first: bool) -> Converter:
-    """chartevents, inputevents and outputevents: an item's value at a time of an ICU stay."""
-    cohort, texts = context.cohort, context.cohort.texts
-    visits, now = cohort.visits, cohort.now
-    need_number = not cohort.options.keep_without_number
-    items = context.names.items
-    if not time_first and cohort.options.chart_items is not None:
-        items = {k: v for k, v in items.items() if v in cohort.options.chart_items}
+def events(context: Context, made: Made) -> Converter:
+    """The converter of a table of events: of patients and visits that are imported, at a time that
+    is known by now."""
+    cohort, visits, table = context.cohort, context.cohort.visits, made.table
+    outside = table.optional or not cohort.options.drop_outside_visits
+    rule = RULES[table.name](context, made) if table.name in RULES else None
+    time = None if table.parent or table.time is None else made.at(table.time)
+    of_visits = made.columns[1] == "hadm_id"
+    joined, mappings = made.joined, made.mappings
 
     def convert(row: Fields) -> Converted:
-        subject, hadm, stay, time, item, value, unit = row
-        number = items.get(item)
-        if number is None:
-            whole(item, "itemid")
-            return NO_ITEM if time_first else "its item is not asked for"
+        row = joined(row)
+        why = rule(row) if rule else ""
+        if why:
+            return why
+        subject, hadm = row[0], row[1] if of_visits else ""
         visit = visits.get(hadm)
         if visit is None:
-            return _without(hadm)
-        if visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        if need_number and not value:
-            return NO_NUMBER
+            if hadm or not outside:
+                return _without(hadm)
+            visit = _outsider(cohort, subject)
+            if visit is None:
+                return NO_PATIENT
+        elif visit[0] != subject:
+            raise BadField("subject_id", subject, f"the patient of visit {hadm}")
         try:
-            at = visit[3][time[:10]] + CLOCKS[time[10:]]
-            amount = float(value) if value else None
-            stay_id = int(stay)
-        except ValueError:
-            at, amount = moment(visit[3], time, time_column), real(value, value_column)
-            stay_id = whole(stay, "stay_id")
-        if at > now:
-            return LATER
-        if time_first:
-            return visit[1], visit[2], stay_id, at, number, amount, texts[unit]
-        return visit[1], visit[2], stay_id, number, at, amount, texts[unit]
+            values = tuple(map(getitem, mappings(visit[3]), row))
+        except (ValueError, OverflowError):
+            raise made.blame(row, visit[3]) from None
+        if time is not None and values[time] is None:
+            return LATER if row[time] else NO_TIME
+        return values
 
     return convert
 
 
-def dose_text(text: str) -> str | None:
-    """A dose as EHRSQL writes it: ``5`` is "5.0", ``20,000`` is "20000.0"; ranges stay as is."""
-    clean = text.strip().lower()
-    plain = clean.replace(",", "")
-    return str(float(plain)) if _DOSE.fullmatch(plain) else clean or None
+def _coded(context: Context, made: Made) -> Rule:
+    """diagnoses_icd and procedures_icd: codes of the dictionary."""
+    names, texts = context.names, context.cohort.texts
+    codes = names.diagnoses if made.table.name == "diagnoses_icd" else names.procedures
+    at = made.at("icd_code")
+    return lambda row: "" if texts[row[at]] in codes else NO_ITEM
 
 
-def prescriptions(context: Context) -> Converter:
-    """prescriptions; ``context.units`` is needed with ``whole_doses``."""
-    cohort, texts, units = context.cohort, context.cohort.texts, context.units
-    visits, now, strict = cohort.visits, cohort.now, cohort.options.whole_doses
-    taken = context.names.taken  # names of intakes and labs, when ambiguous names are dropped
+def procedures(context: Context, made: Made) -> Converter:
+    """procedures_icd: on their date, at 00:00:00; on the day of admission, at its time."""
+    plain, stays, time = events(context, made), context.cohort.stays_of, made.at("charttime")
+    at_discharge = context.cohort.options.procedures_at_discharge
 
     def convert(row: Fields) -> Converted:
-        subject, hadm, start, stop, drug, dose, unit, route = row
-        visit = visits.get(hadm)
-        if visit is None:
-            return _without(hadm)
-        if visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        if not start:
+        values = plain(row)
+        if isinstance(values, str) or not row[1]:
+            return values
+        admitted, discharged = stays[row[1]]
+        if values[time] >= admitted:
+            return values
+        moved = discharged if at_discharge else admitted
+        return NO_TIME if moved is None else (*values[:time], moved, *values[time + 1 :])
+
+    return convert
+
+
+def _labs(context: Context, made: Made) -> Rule:
+    options, items = context.cohort.options, context.names.labs
+    item, value, unit = (made.at(c) for c in ("itemid", "valuenum", "valueuom"))
+    need_number, need_unit = options.drop_without_number, options.drop_labs_without_unit
+
+    def rule(row: Fields) -> str:
+        if row[item] not in items:
+            whole(row[item], "itemid")
+            return NO_ITEM
+        if need_number and not row[value]:
+            return NO_NUMBER
+        return "no unit" if need_unit and not row[unit] else ""
+
+    return rule
+
+
+def _measured(column: str) -> Callable[[Context, Made], Rule]:
+    """chartevents, inputevents and outputevents: an item with a number in ``column``."""
+
+    def of(context: Context, made: Made) -> Rule:
+        options, every = context.cohort.options, context.names.items
+        item, value, chosen = made.at("itemid"), made.at(column), every
+        if made.table.name == "chartevents" and options.chart_items is not None:
+            chosen = {k: v for k, v in every.items() if v in options.chart_items}
+        need_number = options.drop_without_number
+
+        def rule(row: Fields) -> str:
+            if row[item] not in chosen:
+                whole(row[item], "itemid")
+                return "its item is not asked for" if row[item] in every else NO_ITEM
+            return NO_NUMBER if need_number and not row[value] else ""
+
+        return rule
+
+    return of
+
+
+def _orders(context: Context, made: Made) -> Rule:
+    """prescriptions; ``context.units`` is needed with ``whole_doses``."""
+    texts, units, strict = context.cohort.texts, context.units, context.cohort.options.whole_doses
+    taken = context.names.taken  # names of intakes and labs, when ambiguous names are dropped
+    drug, dose, unit, route, start = (
+        made.at(c) for c in ("drug", "dose_val_rx", "dose_unit_rx", "route", "starttime")
+    )
+
+    def rule(row: Fields) -> str:
+        name = texts[row[drug]]
+        if not row[start]:
             return NO_TIME
-        name = texts[drug]
         if name is None:
             return "no drug"
         if strict:
-            if not (dose.strip() and unit.strip() and route.strip()):
+            if not (row[dose].strip() and row[unit].strip() and row[route].strip()):
                 return "no dose, unit or route"
-            if not whole_dose(dose):
+            if not whole_dose(row[dose]):
                 return "its dose is not a whole number"
-            if texts[unit] != units.get(name):
+            if texts[row[unit]] != units.get(name):
                 return "not in the drug's commonest unit"
-        if name in taken:
-            return "the drug has the name of an intake or a lab"
-        begin = moment(visit[3], start, "starttime")
-        if begin > now:
-            return LATER
-        end = moment(visit[3], stop, "stoptime") if stop else None
-        if end is not None and end > now:
-            end = None
-        how = dose_text(dose), texts[unit], texts[route]
-        return (visit[1], visit[2], begin, end, name, *how)
+        return "the drug has the name of an intake or a lab" if name in taken else ""
 
-    return convert
+    return rule
+
+
+RULES: dict[str, Callable[[Context, Made], Rule]] = {
+    "diagnoses_icd": _coded,
+    "procedures_icd": _coded,
+    "labevents": _labs,
+    "prescriptions": _orders,
+    "chartevents": _measured("valuenum"),
+    "inputevents": _measured("totalamount"),
+    "outputevents": _measured("value"),
+}
+
+
+def converter(context: Context, made: Made) -> Converter:
+    """What makes the rows of an event's or a dictionary's table."""
+    if made.table.name == "procedures_icd":
+        return procedures(context, made)
+    if _has_patients(made.table):
+        return events(context, made)
+    dates = context.cohort.unshifted
+    return lambda row: made.values(made.joined(row), dates)
+
+
+def _has_patients(table: EhrTable) -> bool:
+    return "subject_id" in table.names()
 
 
 def whole_dose(text: str) -> bool:
@@ -259,119 +231,3 @@ class Units:
     def commonest(self) -> dict[str, str | None]:
         """Each drug's commonest unit; of several the one that came first."""
         return {name: units.most_common(1)[0][0] for name, units in self._seen.items()}
-
-
-def microbiology(context: Context) -> Converter:
-    """microbiologyevents: at the time, or else on the date, of the sample."""
-    cohort, texts = context.cohort, context.cohort.texts
-    outside = cohort.options.keep_outside_visits
-
-    def convert(row: Fields) -> Converted:
-        subject, hadm, time, day, specimen, test, organism = row
-        visit = cohort.visits.get(hadm)
-        if visit is None:
-            visit = _outsider(cohort, subject) if outside and not hadm else None
-            if visit is None:
-                return _without(hadm)
-        elif visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        if not (time or day):
-            return NO_TIME
-        at = moment(visit[3], time or day, "charttime" if time else "chartdate")
-        if at > cohort.now:
-            return LATER
-        found = texts[specimen], texts[test], texts[organism]
-        return (visit[1], visit[2] if hadm else None, at, *found)
-
-    return convert
-
-
-def _spell(
-    context: Context, outside: bool, middle: Callable[[Fields], tuple[object, ...]]
-) -> Converter:
-    """icustays and transfers: an interval, whose end is unknown while it lasts."""
-    cohort = context.cohort
-
-    def convert(row: Fields) -> Converted:
-        subject, hadm, begin, end = row[:4]
-        visit = cohort.visits.get(hadm)
-        if visit is None:
-            visit = _outsider(cohort, subject) if outside and not hadm else None
-            if visit is None:
-                return _without(hadm)
-        elif visit[0] != subject:
-            raise _mismatch(subject, hadm)
-        if not begin:
-            return NO_TIME
-        start = moment(visit[3], begin, "intime")
-        if start > cohort.now:
-            return LATER
-        stop = moment(visit[3], end, "outtime") if end else None
-        if stop is not None and stop > cohort.now:
-            stop = None
-        return (visit[1], visit[2] if hadm else None, *middle(row[4:]), start, stop)
-
-    return convert
-
-
-def icustays(context: Context) -> Converter:
-    """icustays."""
-    texts = context.cohort.texts
-    return _spell(context, False, lambda r: (whole(r[0], "stay_id"), texts[r[1]], texts[r[2]]))
-
-
-def transfers(context: Context) -> Converter:
-    """transfers."""
-    texts, outside = context.cohort.texts, context.cohort.options.keep_outside_visits
-    return _spell(
-        context, outside, lambda r: (whole(r[0], "transfer_id"), texts[r[1]], texts[r[2]])
-    )
-
-
-def chart(context: Context) -> Converter:
-    """chartevents: only the items asked for."""
-    return _measured(context, "charttime", "valuenum", False)
-
-
-def intake(context: Context) -> Converter:
-    """inputevents: ``totalamount`` is the whole volume of a bag or syringe."""
-    return _measured(context, "starttime", "totalamount", True)
-
-
-def output(context: Context) -> Converter:
-    """outputevents."""
-    return _measured(context, "charttime", "value", True)
-
-
-@dataclass(frozen=True)
-class Event:
-    """A file, the columns read from it, and the maker of its converter.
-
-    The table has the file's name without its folder.
-    """
-
-    file: str
-    columns: tuple[str, ...]
-    make: Callable[[Context], Converter]
-
-
-_WHO = ("subject_id", "hadm_id")
-_STAY = (*_WHO, "stay_id")
-_SPAN = (*_WHO, "intime", "outtime")
-_LAB = ("itemid", "charttime", "valuenum", "valueuom", "ref_range_lower", "ref_range_upper", "flag")
-_RX = ("starttime", "stoptime", "drug", "dose_val_rx", "dose_unit_rx", "route")
-_MICRO = ("charttime", "chartdate", "spec_type_desc", "test_name", "org_name")
-EVENTS: tuple[Event, ...] = (
-    Event("hosp/diagnoses_icd", (*_WHO, "icd_code", "icd_version"), diagnoses),
-    Event("hosp/procedures_icd", (*_WHO, "icd_code", "icd_version", "chartdate"), procedures),
-    Event("hosp/labevents", (*_WHO, *_LAB), labs),
-    Event("hosp/prescriptions", (*_WHO, *_RX), prescriptions),
-    Event("icu/chartevents", (*_STAY, "charttime", "itemid", "valuenum", "valueuom"), chart),
-    Event(
-        "icu/inputevents", (*_STAY, "starttime", "itemid", "totalamount", "totalamountuom"), intake
-    ),
-    Event("icu/outputevents", (*_STAY, "charttime", "itemid", "value", "valueuom"), output),
-    Event("hosp/microbiologyevents", (*_WHO, *_MICRO), microbiology),
-    Event("icu/icustays", (*_SPAN, "stay_id", "first_careunit", "last_careunit"), icustays),
-    Event("hosp/transfers", (*_SPAN, "transfer_id", "eventtype", "careunit"), transfers),
-)

@@ -10,8 +10,8 @@ import gzip
 import importlib
 import io
 import zlib
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -20,29 +20,15 @@ from typing import IO, Any
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.mimic.options import Progress, TableReport
+from ehrqa_cli.ehr.schema import BY_NAME
 
 Fields = tuple[str, ...]
 Converted = tuple[Any, ...] | str  # the values of a row, or why it is dropped
 Converter = Callable[[Fields], Converted]
 
 REQUIRED = ("hosp/patients", "hosp/admissions")
-OPTIONAL = (
-    "hosp/d_icd_diagnoses",
-    "hosp/d_icd_procedures",
-    "hosp/d_labitems",
-    "icu/d_items",
-    "hosp/diagnoses_icd",
-    "hosp/procedures_icd",
-    "hosp/labevents",
-    "hosp/prescriptions",
-    "icu/chartevents",
-    "icu/inputevents",
-    "icu/outputevents",
-    "hosp/microbiologyevents",
-    "icu/icustays",
-    "hosp/transfers",
-)
-# events can only be named by their dictionary
+OPTIONAL = tuple(t.file for t in BY_NAME.values() if t.file and t.file not in REQUIRED)
+# events can only be named by their dictionary, and details dated by what they belong to
 NEEDS = {
     "hosp/diagnoses_icd": "hosp/d_icd_diagnoses",
     "hosp/procedures_icd": "hosp/d_icd_procedures",
@@ -50,6 +36,8 @@ NEEDS = {
     "icu/chartevents": "icu/d_items",
     "icu/inputevents": "icu/d_items",
     "icu/outputevents": "icu/d_items",
+    "hosp/emar_detail": "hosp/emar",
+    "hosp/poe_detail": "hosp/poe",
 }
 _LAYOUT = "give the folder that holds MIMIC-IV's hosp/ and icu/ as PhysioNet ships them"
 _BUFFER = 1 << 20
@@ -82,8 +70,12 @@ class MimicFile:
         """Its rows, each as the fields of ``columns``; counts them in ``report``."""
         return _Reader(self, columns, report, note)
 
+    def header(self) -> tuple[str, ...]:
+        """Its columns, in lower case. Raises ImportFailed."""
+        return _Reader(self, (), TableReport("", ""), lambda _what, _done, _of: None).header()
 
-def find(folder: Path) -> tuple[dict[str, MimicFile], list[str], list[str]]:
+
+def find(folder: Path) -> tuple[dict[str, MimicFile], list[str], list[MimicFile]]:
     """The files of a release: those used, names of optional ones missing, files ignored.
 
     Raises ImportFailed when the folder is none, or a required file is missing.
@@ -109,7 +101,11 @@ def find(folder: Path) -> tuple[dict[str, MimicFile], list[str], list[str]]:
     missing = [n for n in OPTIONAL if n not in found]
     used = {s.path for s in found.values()}
     every = sorted(p for part in ("hosp", "icu") for p in folder.glob(f"{part}/*.csv*"))
-    ignored = [str(p.relative_to(folder)) for p in every if p not in used]
+    ignored = [
+        MimicFile(f"{p.parent.name}/{p.name.partition('.')[0]}", p)
+        for p in every
+        if p not in used and p.name.endswith((".csv", ".csv.gz"))
+    ]
     return found, missing, ignored
 
 
@@ -144,6 +140,24 @@ class _Reader:
 
         Raises ImportFailed for whatever is wrong with the file.
         """
+        with self._opened() as (raw, text):
+            yield from self._rows(raw, text, convert)
+
+    def header(self) -> tuple[str, ...]:
+        """The file's columns, in lower case. Raises ImportFailed."""
+        with self._opened() as (_, text):
+            return tuple(name.strip().lower() for name in self._header(text))
+
+    def _header(self, text: Iterable[str]) -> list[str]:
+        header = next(csv.reader(text, strict=True), None)
+        if not header:
+            raise self.fail("the file is empty")
+        header[0] = header[0].removeprefix("\ufeff")
+        return header
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[IO[bytes], io.TextIOWrapper]]:
+        """The file's bytes and its text; whatever is wrong with it becomes an ImportFailed."""
         path = self.source.path
         with ExitStack() as stack:
             try:
@@ -151,7 +165,7 @@ class _Reader:
                 data = _open_gzip(raw) if path.suffix == ".gz" else raw
                 text = io.TextIOWrapper(data, encoding="utf-8", newline="")
                 stack.callback(text.detach)
-                yield from self._rows(raw, text, convert)
+                yield raw, text
             except BadRow as error:
                 raise self.fail(str(error), error.column) from error
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -166,10 +180,7 @@ class _Reader:
     def _rows(
         self, raw: IO[bytes], text: io.TextIOWrapper, convert: Converter
     ) -> Iterator[tuple[Any, ...]]:
-        header = next(csv.reader(text, strict=True), None)
-        if not header:
-            raise self.fail("the file is empty")
-        header[0] = header[0].removeprefix("\ufeff")
+        header = self._header(text)
         pick, width = self._pick(header), len(header)
         report, dropped = self.report, self.report.dropped
         total = self.source.path.stat().st_size

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.backend import bulk
+from ehrqa_cli.ehr.mimic.accounting import account
 from ehrqa_cli.ehr.mimic.costs import add_costs
-from ehrqa_cli.ehr.mimic.events import EVENTS, Context, Units
-from ehrqa_cli.ehr.mimic.files import Converter, MimicFile, find
-from ehrqa_cli.ehr.mimic.names import ICD_COLUMNS, ITEM_COLUMNS, LAB_COLUMNS, Names
+from ehrqa_cli.ehr.mimic.events import Context, Units, converter
+from ehrqa_cli.ehr.mimic.fields import Made, Makers
+from ehrqa_cli.ehr.mimic.files import Converter, Fields, MimicFile, find
+from ehrqa_cli.ehr.mimic.names import Names
 from ehrqa_cli.ehr.mimic.options import (
     EHRSQL_NOW,
     ImportOptions,
@@ -25,10 +28,10 @@ from ehrqa_cli.ehr.mimic.options import (
     Progress,
     TableReport,
 )
-from ehrqa_cli.ehr.mimic.visits import PATIENT_COLUMNS, VISIT_COLUMNS, read_cohort
-from ehrqa_cli.ehr.schema import BY_NAME, TABLES
+from ehrqa_cli.ehr.mimic.visits import read_cohort
+from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, EhrTable
 
-_FORMAT = "1"
+_FORMAT = "2"
 
 
 def _silent(what: str, done: int, of: int) -> None:
@@ -45,19 +48,39 @@ class _Import:
         self.connection = connection
         self.note = note
         self.reports: list[TableReport] = []
+        self.made: dict[str, Made] = {}
 
-    def load(self, file: str, columns: tuple[str, ...], convert: Converter) -> None:
-        """Fill the table that has the name of ``file`` from it, if it is there."""
-        name = file.rpartition("/")[2]
-        report = TableReport(name, file)
+    def create(self, makers: Makers) -> None:
+        """Make the tables, with the columns that the files have; optional ones with a file only."""
+        for table in BY_NAME.values():
+            source = self.files.get(table.file or "")
+            if source is not None:
+                self.made[table.name] = Made(table, source.header(), makers)
+                self.connection.execute(self.made[table.name].table.ddl())
+            elif not table.optional:
+                self.connection.execute(table.ddl())
+
+    def tables(self) -> list[EhrTable]:
+        """Those of the new database."""
+        made = {name: one.table for name, one in self.made.items()}
+        return [made.get(t.name, t) for t in (*TABLES, *OPTIONAL_TABLES)
+                if t.name in made or not t.optional]  # fmt: skip
+
+    def load(self, name: str, make: Callable[[Made], Converter]) -> None:
+        """Fill a table from its file, if it is there."""
+        table = BY_NAME[name]
+        report = TableReport(name, table.file or "")
         self.reports.append(report)
-        source = self.files.get(file)
-        if source is None:
+        made = self.made.get(name)
+        if made is None:
             return
-        reader = source.rows(columns, report, self.note)
-        rows = reader.converted(convert)
+        reader = self.files[report.file].rows(made.columns, report, self.note)
+        rows = reader.converted(make(made))
         try:
-            bulk.insert(self.connection, BY_NAME[name], rows)
+            if table.parent is None:
+                bulk.insert(self.connection, made.table, rows)
+            else:
+                self._details(made.table, rows, report)
         except sqlite3.IntegrityError as error:
             rows.close()  # only then does the reader know its line
             what, _, where = str(error).partition(": ")
@@ -67,6 +90,28 @@ class _Import:
         except OverflowError as error:
             rows.close()
             raise reader.fail(f"a number is too large ({error})") from error
+
+    def _details(self, table: EhrTable, rows: Iterable[Fields], report: TableReport) -> None:
+        """Fill a table whose rows have their visit and time from those of another."""
+        assert table.parent is not None
+        parent, key = table.parent
+        loose, names = f"loose_{table.name}", table.names()[1:]
+        given = {c.name for c in table.columns if c.source.endswith(" of the parent")}
+        self.connection.execute(f"CREATE TEMP TABLE {loose} ({', '.join(names)})")
+        marks = ", ".join("?" * len(names))
+        self.connection.executemany(f"INSERT INTO {loose} VALUES ({marks})", rows)
+        columns = ", ".join(f"{'p' if n in given else 'l'}.{n}" for n in names)
+        self.connection.execute(
+            f"INSERT INTO {table.name} (row_id, {', '.join(names)})"
+            f" SELECT row_number() OVER (ORDER BY l.rowid) - 1, {columns}"
+            f" FROM {loose} l JOIN {parent} p ON p.{key} = l.{key} ORDER BY l.rowid"
+        )
+        self.connection.execute(f"DROP TABLE {loose}")
+        count = f"SELECT count(*) FROM {table.name}"
+        kept = int(self.connection.execute(count).fetchone()[0])
+        if kept < report.kept:
+            report.dropped[f"its row of {parent} is not imported"] = report.kept - kept
+            report.kept = kept
 
     def units(self, context: Context) -> dict[str, str | None]:
         """Each drug's commonest unit, from a first reading of prescriptions."""
@@ -97,43 +142,47 @@ def import_mimic(
     note = progress or _silent
     started = time.monotonic()
     files, missing, ignored = find(source)
+    columns = account(files, ignored)
     with bulk.new_database(out, options.force) as connection:
-        for table in TABLES:
-            connection.execute(table.ddl())
         work = _Import(files, connection, note)
         _read_all(work, options)
         if options.synthetic_costs is not None:
             work.reports.append(add_costs(connection, options.synthetic_costs))
-        bulk.index(connection, TABLES, lambda done, of: note("indexes", done, of))
-        as_of = _as_of(connection, source, options)
+        made = work.tables()
+        bulk.index(connection, made, lambda done, of: note("indexes", done, of))
+        as_of = _as_of(connection, source, options, made)
         bulk.write_meta(connection, _meta(options, as_of))
-    order = {t.name: i for i, t in enumerate(TABLES)}
+    order = {t.name: i for i, t in enumerate((*TABLES, *OPTIONAL_TABLES))}
     reports = tuple(sorted(work.reports, key=lambda r: order[r.table]))
     seconds = time.monotonic() - started
-    return ImportReport(out, reports, tuple(missing), tuple(ignored), as_of, seconds)
+    left = tuple(f"{file.path.parent.name}/{file.path.name}" for file in ignored)
+    return ImportReport(out, reports, tuple(missing), left, as_of, seconds, columns)
 
 
 def _read_all(work: _Import, options: ImportOptions) -> None:
     cohort = read_cohort(work.files, options, work.note)
-    work.load("hosp/admissions", VISIT_COLUMNS, cohort.visit)
-    work.load("hosp/patients", PATIENT_COLUMNS, cohort.patient)
-    names = Names(options, cohort.texts)
-    work.load("hosp/d_icd_procedures", ICD_COLUMNS, names.procedure)
-    work.load("hosp/d_icd_diagnoses", ICD_COLUMNS, names.diagnosis)
-    work.load("hosp/d_labitems", LAB_COLUMNS, names.lab)
-    work.load("icu/d_items", ITEM_COLUMNS, names.item)
-    names.finish()
+    makers = Makers(options.lower_case, cohort.now, admitted=cohort.admitted)
+    work.create(makers)
+    work.load("admissions", cohort.stays)
+    work.load("patients", cohort.people)
+    names = Names(options, cohort.texts, makers.labels)
+    for dictionary in ("d_icd_procedures", "d_icd_diagnoses", "d_labitems", "d_items"):
+        work.load(dictionary, lambda made: names.converter(made, cohort.unshifted))
     context = Context(cohort, names)
     if options.whole_doses:
         context.units.update(work.units(context))
-    for event in EVENTS:
-        work.load(event.file, event.columns, event.make(context))
+    done = {report.table for report in work.reports}
+    for table in BY_NAME.values():
+        if table.file and table.name not in done:
+            work.load(table.name, lambda made: converter(context, made))
 
 
-def _as_of(connection: sqlite3.Connection, source: Path, options: ImportOptions) -> str:
+def _as_of(
+    connection: sqlite3.Connection, source: Path, options: ImportOptions, made: list[EhrTable]
+) -> str:
     if options.time_shift == "ehrsql":
         return EHRSQL_NOW
-    year = bulk.last_event(connection, TABLES)[:4]
+    year = bulk.last_event(connection, made)[:4]
     if not year:
         raise ImportFailed(f"{source} holds no hospital visit to import", "check the patients")
     return f"{year}-12-31 23:59:00"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ehrqa_cli.ehr.mimic.files import Converted, Fields
+from ehrqa_cli.ehr.mimic.fields import Made
+from ehrqa_cli.ehr.mimic.files import Converted, Converter, Fields
 from ehrqa_cli.ehr.mimic.options import ImportOptions
-from ehrqa_cli.ehr.mimic.values import Texts, whole
+from ehrqa_cli.ehr.mimic.values import Dates, Texts, whole
 
-ICD_COLUMNS = ("icd_code", "icd_version", "long_title")
-LAB_COLUMNS = ("itemid", "label")
-ITEM_COLUMNS = ("itemid", "label", "abbreviation", "linksto")
 _EVENTS = ("chartevents", "inputevents", "outputevents")
 _SAME_TITLE = "an earlier code has the same title"
 _AMBIGUOUS = "its name is also that of another kind of thing"
@@ -32,77 +31,99 @@ _ITEMS = frozenset(_AMBIGUOUS_ITEMS.split(", "))
 
 @dataclass
 class Names:
-    """Converts dictionary rows, and remembers which codes and items there are."""
+    """Converts dictionary rows, and remembers which codes and items there are.
+
+    ``items`` are those of ``d_items`` that may have events in the tables of EHRSQL, ``labels`` the
+    names of all items of the ICU; keys are as in the files.
+    """
 
     options: ImportOptions
     texts: Texts
-    diagnoses: dict[str, str] = field(default_factory=dict)
-    procedures: dict[str, str] = field(default_factory=dict)
-    labs: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, str | None]
+    diagnoses: set[str | None] = field(default_factory=set)
+    procedures: set[str | None] = field(default_factory=set)
+    labs: set[str] = field(default_factory=set)
     items: dict[str, int] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
-    _titles: set[str | None] = field(default_factory=set)
     _procedure_titles: set[str | None] = field(default_factory=set)
 
-    def code(self, icd_code: str, version: str) -> str:
-        """``icd9|4019``: the code as the EHRSQL schema writes it, unique over both versions."""
-        return f"icd{version}|{self.texts[icd_code] or ''}"
+    def converter(self, made: Made, dates: Dates) -> Converter:
+        """Of the rows of a dictionary; procedures are to be read before diagnoses."""
+        make: dict[str, Callable[[Made, Dates], Converter]] = {
+            "d_icd_procedures": self._procedures,
+            "d_icd_diagnoses": self._diagnoses,
+            "d_labitems": self._labs,
+            "d_items": self._items,
+        }
+        return make[made.table.name](made, dates)
 
-    def procedure(self, row: Fields) -> Converted:
-        """A row of d_icd_procedures; to be read before the diagnoses."""
-        return self._icd(row, self.procedures, self._procedure_titles)
+    def _procedures(self, made: Made, dates: Dates) -> Converter:
+        return self._icd(made, dates, self.procedures, self._procedure_titles)
 
-    def diagnosis(self, row: Fields) -> Converted:
-        """A row of d_icd_diagnoses."""
-        if self.options.drop_duplicate_titles and self.texts[row[2]] in self._procedure_titles:
-            return "a procedure has the same title"
-        return self._icd(row, self.diagnoses, self._titles)
+    def _diagnoses(self, made: Made, dates: Dates) -> Converter:
+        plain, title = self._icd(made, dates, self.diagnoses, set()), made.at("long_title")
+        others = self._procedure_titles if self.options.drop_duplicate_titles else set()
 
-    def _icd(self, row: Fields, codes: dict[str, str], titles: set[str | None]) -> Converted:
-        raw, version, long_title = row
-        title = self.texts[long_title]
-        if self.options.drop_duplicate_titles:
-            if title in titles:
-                return _SAME_TITLE
-            titles.add(title)
-        code = self.code(raw, str(whole(version, "icd_version")))
-        if title is None:
-            return "no title"
-        codes[code] = code
-        return code, title
+        def convert(row: Fields) -> Converted:
+            if self.texts[row[title]] in others:
+                return "a procedure has the same title"
+            return plain(row)
 
-    def lab(self, row: Fields) -> Converted:
-        """A row of d_labitems."""
-        key, label = row
-        number = whole(key, "itemid")
-        name = self.texts[label]
-        if self.options.drop_ambiguous_names:
-            if (name or "").lower() in _LABS:
-                return _AMBIGUOUS
-            if not label:
+        return convert
+
+    def _icd(
+        self, made: Made, dates: Dates, codes: set[str | None], titles: set[str | None]
+    ) -> Converter:
+        version, once = made.columns.index("icd_version"), self.options.drop_duplicate_titles
+
+        def convert(row: Fields) -> Converted:
+            whole(row[version], "icd_version")
+            code, title = made.values(made.joined(row), dates)
+            if once:
+                if title in titles:
+                    return _SAME_TITLE
+                titles.add(title)
+            if title is None:
+                return "no title"
+            codes.add(code)
+            return code, title
+
+        return convert
+
+    def _labs(self, made: Made, dates: Dates) -> Converter:
+        item, label = made.at("itemid"), made.at("label")
+
+        def convert(row: Fields) -> Converted:
+            values = made.values(row, dates)
+            name = values[label]
+            if self.options.drop_ambiguous_names:
+                if (name or "").lower() in _LABS:
+                    return _AMBIGUOUS
+                if not row[label]:
+                    return "no name"
+                self.taken.add(name or "")
+            self.labs.add(row[item])
+            return values
+
+        return convert
+
+    def _items(self, made: Made, dates: Dates) -> Converter:
+        item, label, linksto = made.at("itemid"), made.at("label"), made.at("linksto")
+
+        def convert(row: Fields) -> Converted:
+            values = made.values(made.joined(row), dates)
+            name, table = values[label], row[linksto]
+            self.labels[row[item]] = name
+            if self.options.drop_other_items and table not in _EVENTS:
+                return "an item of another table"
+            if name is None:
                 return "no name"
-            self.taken.add(name or "")
-        self.labs[key] = number
-        return number, name
+            if self.options.drop_ambiguous_names:
+                if name.lower() in _ITEMS:
+                    return _AMBIGUOUS
+                if table == "inputevents":
+                    self.taken.add(name)
+            self.items[row[item]] = values[item]
+            return values
 
-    def item(self, row: Fields) -> Converted:
-        """A row of d_items."""
-        key, label, short, table = row
-        number = whole(key, "itemid")
-        if table not in _EVENTS:
-            return "an item of a table that is not imported"
-        name = self.texts[label]
-        if name is None:
-            return "no name"
-        if self.options.drop_ambiguous_names:
-            if name.lower() in _ITEMS:
-                return _AMBIGUOUS
-            if table == "inputevents":
-                self.taken.add(name)
-        self.items[key] = number
-        return number, name, self.texts[short] or name, self.texts[table]
-
-    def finish(self) -> None:
-        """Forget what only the dictionaries needed."""
-        self._titles.clear()
-        self._procedure_titles.clear()
+        return convert

@@ -38,8 +38,10 @@ class ImportOptions:
     ``whole_doses`` keeps prescriptions with a whole number as dose, in the drug's commonest unit.
     ``drop_labs_without_unit`` drops labs whose unit is missing (INR is one).
     ``procedures_at_discharge`` dates a procedure of the day of admission to the discharge.
-    ``keep_without_number`` keeps labs and intakes that have no numeric value.
-    ``keep_outside_visits`` keeps labs, cultures and transfers of no hospital visit.
+    ``drop_without_number`` drops labs, chart events, intakes and outputs without a number.
+    ``drop_outside_visits`` drops labs, cultures and transfers of no hospital visit, and patients
+    without any.
+    ``drop_other_items`` lists no items of other tables than these three of the ICU in ``d_items``.
     ``patients`` restricts the import to these subject ids.
     ``synthetic_costs`` fills ``cost`` with made-up prices from this seed; MIMIC-IV has none.
     ``force`` replaces an existing output file.
@@ -47,14 +49,15 @@ class ImportOptions:
 
     time_shift: Literal["none", "ehrsql"] = "none"
     lower_case: bool = True
-    chart_items: frozenset[int] | None = EHRSQL_CHART_ITEMS
+    chart_items: frozenset[int] | None = None
     drop_ambiguous_names: bool = False
     drop_duplicate_titles: bool = False
     whole_doses: bool = False
     drop_labs_without_unit: bool = False
     procedures_at_discharge: bool = False
-    keep_without_number: bool = False
-    keep_outside_visits: bool = False
+    drop_without_number: bool = False
+    drop_outside_visits: bool = False
+    drop_other_items: bool = False
     patients: frozenset[int] | None = None
     synthetic_costs: int | None = None
     force: bool = False
@@ -71,8 +74,9 @@ class ImportOptions:
             whole_doses=True,
             drop_labs_without_unit=True,
             procedures_at_discharge=True,
-            keep_without_number=False,
-            keep_outside_visits=False,
+            drop_without_number=True,
+            drop_outside_visits=True,
+            drop_other_items=True,
         )
 
 
@@ -88,9 +92,22 @@ class TableReport:
 
 
 @dataclass(frozen=True)
+class ColumnReport:
+    """What became of a column of a file: ``kept`` as column ``to`` of the table, ``made into`` it,
+    ``left out`` for a reason, ``unknown`` to this version, or ``ignored`` with its file."""
+
+    file: str
+    column: str
+    what: Literal["kept", "made into", "left out", "unknown", "ignored"]
+    to: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class ImportReport:
     """What an import did. ``missing`` are optional files that were not there, ``ignored`` files
-    that this program has no use for; ``as_of`` is what "now" means in the new database."""
+    that this program has no use for; ``as_of`` is what "now" means in the new database;
+    ``columns`` are all of the files'."""
 
     out: Path
     tables: tuple[TableReport, ...]
@@ -98,6 +115,7 @@ class ImportReport:
     ignored: tuple[str, ...]
     as_of: str
     seconds: float
+    columns: tuple[ColumnReport, ...] = ()
 
     @property
     def rows(self) -> int:

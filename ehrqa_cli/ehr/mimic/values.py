@@ -7,17 +7,20 @@ that fill themselves: a date, a clock time or a unit is checked once and then on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, timedelta
+from typing import Generic, TypeVar
 
 from ehrqa_cli.ehr.mimic.files import BadField
 
 SHIFT_YEAR = 2100
 _YEAR_DAYS = 365  # EHRSQL shifts by whole multiples of 365 days, not by calendar years
-_TEXTS = 200_000
+_MOST = 50_000  # values that a mapping remembers
+_V = TypeVar("_V")
 _DATES = 1_000_000
 _CLOCK = re.compile(r" ([01]\d|2[0-3]):[0-5]\d:[0-5]\d")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIME = "a time YYYY-MM-DD HH:MM:SS"
+TIME = "a time YYYY-MM-DD HH:MM:SS"
 
 
 class Dates(dict[str, str]):
@@ -48,19 +51,32 @@ class _Clocks(dict[str, str]):
 CLOCKS = _Clocks()
 
 
-class Texts(dict[str, str | None]):
-    """A field to its text: trimmed, in lower case if so asked, None when nothing is left."""
+class Filling(dict[str, _V], Generic[_V]):
+    """Fields to values of ``make``, which raises ValueError for what is not ``wanted``."""
 
-    def __init__(self, lower: bool) -> None:
+    def __init__(self, make: Callable[[str], _V], wanted: str = "") -> None:
         super().__init__()
-        self._lower = lower
+        self._make = make
+        self.wanted = wanted
 
-    def __missing__(self, text: str) -> str | None:
-        clean = text.strip()
-        value = (clean.lower() if self._lower else clean) or None
-        if len(self) < _TEXTS:
-            self[text] = value
+    def __missing__(self, text: str) -> _V:
+        if len(self) >= _MOST:
+            self.clear()  # what is told again is told again soon
+        value = self[text] = self._make(text)
         return value
+
+
+Texts = Filling[str | None]
+
+
+def plain_text(text: str) -> str | None:
+    """A field trimmed, None when nothing is left."""
+    return text.strip() or None
+
+
+def lower_text(text: str) -> str | None:
+    """The same in lower case."""
+    return text.strip().lower() or None
 
 
 def moment(dates: Dates, text: str, column: str) -> str:
@@ -70,7 +86,7 @@ def moment(dates: Dates, text: str, column: str) -> str:
             return dates[text] + " 00:00:00"
         return dates[text[:10]] + CLOCKS[text[10:]]
     except (ValueError, OverflowError):
-        raise BadField(column, text, _TIME) from None
+        raise BadField(column, text, TIME) from None
 
 
 def whole(text: str, column: str) -> int:
@@ -79,18 +95,6 @@ def whole(text: str, column: str) -> int:
         return int(text)
     except ValueError:
         raise BadField(column, text, "a whole number") from None
-
-
-def real(text: str, column: str) -> float | None:
-    """A number, None for an empty field. Raises BadField."""
-    if not text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        if not text.strip():
-            return None
-        raise BadField(column, text, "a number") from None
 
 
 def first_shift(first_year: int) -> int:
