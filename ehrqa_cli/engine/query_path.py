@@ -21,7 +21,7 @@ from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
-from ehrqa_cli.engine import confidence, encounters, evidence, namesakes
+from ehrqa_cli.engine import confidence, encounters, evidence, meant, namesakes
 from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
@@ -101,10 +101,13 @@ def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
         form = encounters.with_kinds(form, linked_of(run), here)
     if not run.session.layout.ehrsql:
         form = restricted(form, linked)
-    bound = bind(form, linked.links)
+    bound = meant.fitted(bind(form, linked.links))
     reading = Reading(form, bound, describe(bound), written)
     run.known = replace(run.known, reading=reading)
     run.check(confidence.of_sense(flaw(bound)))
+    if (concept := meant.several(bound)) is not None:
+        names = list(dict.fromkeys(item.name for item in concept.items))
+        run.check(confidence.of_namesakes(concept.name, names, "measurements"))
     return Written(linked, reading)
 
 

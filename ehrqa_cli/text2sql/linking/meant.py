@@ -62,6 +62,13 @@ _RESTRICTING = {
 }
 # What stands between two names of one thing.
 _SAME = re.compile(r" ?\(| (?:of |with |for )?(?:an? |the |any |some )?|,? (?:i\.?e\.?,?|aka|or) ")
+_EXCEPT = re.compile(
+    r",? \(?(?:other than|except(?:ing)?(?: for)?|excluding|apart from|but not|not counting) "
+)
+_VALUED = frozenset(
+    {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
+    | {"mean", "serum", "blood", "a", "of"}
+)
 
 
 @dataclass(frozen=True)
@@ -205,20 +212,37 @@ class Meant:
 
 
 def _joined(text: str, links: list[Link]) -> Iterator[Link]:
-    """The links, with what says one thing twice as one: "transfused red cells", "bypass (cabg)"."""
+    """The links, with what says one thing twice as one: "transfused red cells", "bypass (cabg)";
+    and "nsaids other than aspirin"."""
     kept: list[Link] = []
     for link in links:
-        before = kept[-1] if kept else None
-        if before and before.types == link.types and _SAME.fullmatch(text[before.end : link.start]):
-            narrow = _narrower(before, link)
-            if narrow is not None:
-                bracket = (
-                    "(" in text[before.end : link.start] and text[link.end : link.end + 1] == ")"
-                )
-                kept[-1] = replace(narrow, start=before.start, end=link.end + bracket)
-                continue
-        kept.append(link)
+        both = _both(text, kept[-1], link) if kept else None
+        if both:
+            kept[-1] = both
+        else:
+            kept.append(link)
     yield from kept
+
+
+def _both(text: str, one: Link, other: Link) -> Link | None:
+    """Two links as one, where that is what they say."""
+    between, narrow = text[one.end : other.start], _narrower(one, other)
+    if narrow is None or one.types != other.types:
+        return None
+    if _EXCEPT.fullmatch(between):
+        return replace(_without(one, other), end=other.end)
+    if not _SAME.fullmatch(between):
+        return None
+    closed = "(" in between and text[other.end : other.end + 1] == ")"
+    return replace(narrow, start=one.start, end=other.end + closed)
+
+
+def _without(wide: Link, narrow: Link) -> Link:
+    """The first link less the items of the second."""
+    left, concept = set(narrow.concepts[0].items), wide.concepts[0]
+    name = f"{concept.name} other than {narrow.concepts[0].name}"
+    items = tuple(item for item in concept.items if item not in left)
+    return replace(wide, value=name, concepts=(replace(concept, name=name, items=items),))
 
 
 def _narrower(one: Link, other: Link) -> Link | None:
@@ -229,8 +253,17 @@ def _narrower(one: Link, other: Link) -> Link | None:
     return one if ours <= its else other if its <= ours else None
 
 
+def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) -> bool:
+    """Whether a single letter ("k") is a name: where a value of it is asked for."""
+    before = tokens[first - 1].text if first else ""
+    after = tokens[last].text if last < len(tokens) else ""
+    return (before in _VALUED and after != "'") or after in ("+", "level", "levels")
+
+
 def _rule(phrase: str) -> Callable[[str, list[Token], int, int, str], bool]:
     """The rule of place: short names and ordinary words have stricter ones."""
+    if len(phrase) == 1:
+        return _single
     if phrase in _SPELT_ALIKE:
         return ordinary_word_allowed
     return allowed if len(phrase) > 2 else short_name_allowed
