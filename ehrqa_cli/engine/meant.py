@@ -1,4 +1,4 @@
-"""What the names of a question were taken to mean, told with the answer so that it can be checked."""
+"""What the names of a question were taken to mean, told with the answer: it can be checked."""
 
 from __future__ import annotations
 
