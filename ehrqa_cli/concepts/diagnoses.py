@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
-from ehrqa_cli.concepts.icd_titles import covers, lines, places_of, plain, said_as, titles, words_of
+from ehrqa_cli.concepts.icd_titles import british, covers, lines, places_of, plain, said_as, titles, words_of
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 _TABLES = re.compile(r"diagnos|condition", re.IGNORECASE)
@@ -215,7 +215,7 @@ def _concept(each: _Named) -> Concept:
     return Concept(
         "dx",
         each.name,
-        tuple(dict.fromkeys(each.phrases)),
+        tuple(dict.fromkeys((*each.phrases, *map(british, each.phrases)))),
         tuple(each.items.values()),
         ", ".join(each.about),
         each.source,
