@@ -91,7 +91,9 @@ def _values(kind: str, items: Iterable[Item], ruled: Iterable[Concept]) -> Itera
     for value, members in of_value.items():
         phrases = [phrase for phrase in _called(kind, _text(members[0])) if phrase not in known]
         if value and value not in known:
-            yield Concept(kind, value, tuple(phrases), tuple(members), _about(members), "the record")
+            yield Concept(
+                kind, value, tuple(phrases), tuple(members), _about(members), "the record"
+            )
 
 
 def _called(kind: str, text: str) -> Iterator[str]:

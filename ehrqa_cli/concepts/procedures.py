@@ -94,7 +94,9 @@ def _shown(system: str, code: str) -> str:
     return dotted if length >= {"9": 4, "x": 7, "h": 5}[system] else f"{dotted}*"
 
 
-def _gathered(rule: Rule, rules: Mapping[str, Rule], members: Mapping[str, list[Item]]) -> set[Item]:
+def _gathered(
+    rule: Rule, rules: Mapping[str, Rule], members: Mapping[str, list[Item]]
+) -> set[Item]:
     """The members of a rule and of all that it includes."""
     found = set(members[rule.name])
     for name in rule.includes:
