@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def plain(text: str) -> str:
-    """``text`` in lower case, its words parted by single blanks: "Chest Tube #1" is chest tube 1."""
+    """The words of ``text`` in lower case, parted by single blanks: chest tube 1."""
     return " ".join(_WORD.findall(text.lower()))
 
 
