@@ -20,7 +20,7 @@ TABLES = frozenset({"prescriptions", "pharmacy", "emar", "emar_detail", "inputev
 SOURCE = "the program's own table of drugs"
 FLUIDS = frozenset({"crystalloids", "hypertonic saline", "dextrose fluids", "water products"})
 WATER = frozenset({"water products"})
-WITH_FLUIDS = frozenset({"electrolytes", "nutrition", "iv fluids", "water products"})
+WITH_FLUIDS = FLUIDS | {"electrolytes", "nutrition"}
 SHOWN = 12
 
 _DATA = Path(__file__).with_name("data")
@@ -240,7 +240,7 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 def _drug_concept(drug: _Drug, items: tuple[Item, ...], taken: set[str]) -> Concept:
     names = [drug.name, *(o.lstrip("~") for o in drug.others if o[0] != "!")]
-    if len(drug.parts) == 2:
+    if len(drug.parts) == 2 and _combinations()[frozenset(drug.parts)]:
         names += [" ".join(drug.parts), " ".join(reversed(drug.parts))]
     phrases = tuple(p for p in dict.fromkeys(map(_phrase, names)) if p not in taken)
     classes = "" if drug.classes == () else f" ({', '.join(drug.classes)})"
