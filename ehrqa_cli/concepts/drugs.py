@@ -243,7 +243,7 @@ def _drug_concept(drug: _Drug, items: tuple[Item, ...], taken: set[str]) -> Conc
     if len(drug.parts) == 2 and _combinations()[frozenset(drug.parts)]:
         names += [" ".join(drug.parts), " ".join(reversed(drug.parts))]
     phrases = tuple(p for p in dict.fromkeys(map(_phrase, names)) if p not in taken)
-    classes = "" if drug.classes == () else f" ({', '.join(drug.classes)})"
+    classes = f" ({', '.join(drug.classes)})" if drug.classes else ""
     if len(drug.parts) > 1:
         about = f"combination: {' + '.join(drug.parts)}{classes}"
     else:

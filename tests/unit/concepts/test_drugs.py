@@ -102,7 +102,9 @@ def test_all_tables_together_and_no_others() -> None:
 
 def test_what_people_say() -> None:
     said: dict[str, list[str]] = {}
-    for concept in drugs.resolve([]):
+    every = drugs.resolve([])
+    assert len({concept.name for concept in every}) == len(every)
+    for concept in every:
         assert concept.phrases and concept.kind == "drug"
         for phrase in concept.phrases:
             said.setdefault(phrase, []).append(concept.name)
