@@ -13,6 +13,7 @@ from ehrqa_cli.concepts.icd_titles import (
     Phrases,
     asserted,
     british,
+    folded,
     lines,
     places_of,
     plain,
@@ -58,19 +59,36 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
         for item in record.uncoded:
             for _, group in named.fits(item.name):
                 group.add([item])
-    taken = {phrase for group in groups for phrase in group.phrases}
     titled = _titled(record)
-    shorter: dict[str, list[_Named]] = defaultdict(list)
+    return [
+        _concept(each) for each in (*groups, *_told_apart(groups, titled, record)) if each.phrases
+    ]
+
+
+def _told_apart(
+    groups: list[_Named], titled: dict[str, _Named], record: _Record
+) -> Iterator[_Named]:
+    """The titled concepts with the phrases that no group has, and those of their plain words.
+
+    "X, unspecified" and "X NOS" are codes for what is not known better; who says X means every
+    title that affirms it.
+    """
+    taken = {folded(phrase) for group in groups for phrase in group.phrases}
+    wider: dict[str, _Named] = {}
     for name, node in titled.items():
-        own = [p for p in node.phrases if p not in taken and (p == name or p not in titled)]
+        own = [p for p in node.phrases if folded(p) not in taken and (p == name or p not in titled)]
         node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3]
-        for phrase in {plain(p) for p in node.phrases}:
-            if phrase not in taken and phrase not in titled:
-                shorter[phrase].append(node)
-    for phrase, nodes in shorter.items():
-        if len(nodes) == 1 and phrase:
-            nodes[0].phrases.append(phrase)
-    return [_concept(each) for each in (*groups, *titled.values()) if each.phrases]
+        yield node
+        for phrase in {plain(p) for p in node.phrases} - {"", *node.phrases}:
+            if phrase not in titled and folded(phrase) not in taken:
+                said = wider.setdefault(phrase, _Named(phrase, [phrase], source="words of titles"))
+                said.add(node.items.values())
+                said.about = [f"titles with {phrase}"]
+    named = Phrases(wider.items())
+    for item in {id(item): item for _, _, item in record.coded}.values():
+        for _, said in named.fits(item.name):
+            said.add([item])
+    yield from wider.values()
 
 
 def narrowed(phrase: str, known: Mapping[str, Sequence[Concept]]) -> Concept | None:
@@ -96,6 +114,8 @@ def narrowed(phrase: str, known: Mapping[str, Sequence[Concept]]) -> Concept | N
                 if kept:
                     about = f"{concept.about}; titles with {', '.join(sorted(rest))}"
                     return Concept("dx", phrase, (phrase,), kept, about, "words of titles")
+            if wide:
+                return None
     return None
 
 
@@ -103,7 +123,10 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
     """The items that codes or patterns of codes take: ``I50.9``, ``250.0x``, ``J96.*, 518.81``.
 
     A pattern takes every code that begins with it; ``x`` and ``*`` at its end are any character,
-    and "icd9" or "icd10" before it chooses the version. None: the text is no code.
+    and "icd9" or "icd10" before it chooses the version.
+
+    Returns:
+        None where the text is no code; a concept without members where the record has none of it.
     """
     match = re.fullmatch(
         r"(?:icd[- ]?(9|10)(?:[- ]?cm)?[: ]+)?(?:codes? )?(.+)", text.strip(), re.I
@@ -118,7 +141,7 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
         for version, pattern in wanted:
             for item in record.index.items(version, record.index.codes(version, pattern)):
                 found[item.column, item.code] = item
-    if not parts:
+    if not parts or (not found and text.strip().isdigit()):
         return None
     about = ", ".join(parts)
     return Concept(
@@ -132,9 +155,9 @@ def _pattern(part: str, version: int) -> list[tuple[int, str]]:
     low, dash, high = bare.partition("-")
     if not re.fullmatch(r"(?:\d{3}|V\d\d|E\d{3}|[A-Z]\d[0-9A-Z])(?:\.?[0-9A-Z]{0,4})?", low):
         return []
-    if re.fullmatch(r"\d{4,}", low) and "." not in low and len(low) != 5:
+    if low.isdigit() and part == bare and not version and len(low) != 5:
         return []  # a bare number is more often a number
-    if re.fullmatch(r"\d{3}", low) and part == bare and not version:
+    if low[0].isalpha() and not any(low[:n] in titles(v) for v, n in ((9, 3), (9, 4), (10, 3))):
         return []
     at = low.find(".")
     nine = bool(re.match(r"\d|V|E[89]\d\d", low)) and (

@@ -103,7 +103,9 @@ def said_as(title: str) -> list[str]:
     bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", low)
     found = [" ".join(re.findall(r"[^\W_]+(?:\.\d+)?", text)) for text in (bare, low)]
     return [
-        p for p in dict.fromkeys(found) if p and len(p.split()) < 15 and not p.startswith("e codes")
+        p
+        for p in dict.fromkeys(found)
+        if p and len(p.split()) < 15 and not p.startswith(("e codes", "conditions classif"))
     ]
 
 
@@ -121,11 +123,22 @@ def words_of(text: str) -> frozenset[str]:
 
 @cache
 def _family(word: str) -> str:
+    one = _singular(word)
+    return _families().get(one, one)
+
+
+def _singular(word: str) -> str:
     if word.endswith("ies"):
-        word = word[:-3] + "y"
-    elif len(word) > 3 and re.search(r"[^sui]s$", word) and word != "diabetes":
-        word = word[:-1]
-    return _families().get(word, word)
+        return word[:-3] + "y"
+    return (
+        word[:-1] if len(word) > 3 and re.search(r"[^sui]s$", word) and word != "diabetes" else word
+    )
+
+
+def folded(phrase: str) -> str:
+    """A phrase with its last word in the singular."""
+    first, space, last = phrase.rpartition(" ")
+    return first + space + _singular(last)
 
 
 @cache
