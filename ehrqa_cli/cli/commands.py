@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "neuralsql": ("neuralsql", "neuralsql", "Run a NeuralSQL query of your own."),
     "vqa": ("vqa", "vqa", "Ask one question about one chest X-ray."),
     "images": ("images.command", "images", "Register chest X-rays and read them."),
+    "concepts": ("concepts", "concepts", "Show what a clinical word means in this record."),
+    "find": ("find", "find", "Find what occurs in this record by the words of its name."),
     "notes": ("notes.command", "notes", "Import clinical notes and find lines in them."),
     "db": ("db.command", "db", "Import MIMIC-IV files, build the demo EHR, describe a database."),
     "models": ("models", "models", "List, pull and verify model files."),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
-from ehrqa_cli.concepts.icd_titles import covers, lines, places_of, plain, said_as, titles, words_of
+from ehrqa_cli.concepts.icd_titles import british, covers, lines, places_of, plain, said_as, titles, words_of
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 _TABLES = re.compile(r"diagnos|condition", re.IGNORECASE)
@@ -139,16 +139,16 @@ def _likelier(read: Sequence[tuple[int, str]], name: str) -> tuple[int, str]:
 
 
 def _group(line: list[str], record: _Record) -> _Named:
-    phrases = [p.strip() for p in line[0].split("|")]
+    named, ten, nine, more = (*line, "", "", "")[:4]
+    phrases = named.split(" | ")
     group = _Named(phrases[0], phrases, source=_SOURCE)
-    index = record.index
-    for version, pattern in zip((10, 9), (line[1], line[2]), strict=True):
+    for version, pattern in ((10, ten), (9, nine)):
         if pattern:
             group.about.append(shown(pattern))
-            group.add(index.items(version, sorted(index.codes(version, pattern))))
-    named = phrases + (line[3].split("|") if len(line) > 3 else [])
-    group.add(i for i in record.uncoded if any(covers(p, i.name) for p in named))
-    if "remission" not in phrases[0]:
+            group.add(record.index.items(version, sorted(record.index.codes(version, pattern))))
+    words = phrases + (more.split(" | ") if more else [])
+    group.add(i for i in record.uncoded if any(covers(p, i.name) for p in words))
+    if not any("remission" in phrase for phrase in phrases):
         group.items = {k: i for k, i in group.items.items() if not _REMISSION.search(i.name)}
     return group
 
@@ -215,7 +215,7 @@ def _concept(each: _Named) -> Concept:
     return Concept(
         "dx",
         each.name,
-        tuple(dict.fromkeys(each.phrases)),
+        tuple(dict.fromkeys((*each.phrases, *map(british, each.phrases)))),
         tuple(each.items.values()),
         ", ".join(each.about),
         each.source,

@@ -13,7 +13,7 @@ from ehrqa_cli.contracts.concepts import Item
 _MARKED = re.compile(r"(?:icd\W*)?(9|10)\D?(?:cm)?[|:_ ]+(\S+)", re.IGNORECASE)
 _NINE = re.compile(r"\d{3}\d{0,2}|V\d{2}\d{0,2}|E[89]\d{2}\d?")
 _TEN = re.compile(r"[A-Z]\d[0-9A-Z][0-9A-Z]{0,4}")
-_TOKEN = re.compile(r"!?[A-Z0-9][A-Z0-9\[\]]*(?:-[A-Z0-9]+)?")
+_TOKEN = re.compile(r"(!)?([A-Z0-9](?:[A-Z0-9?]|\[[A-Z0-9-]+\])*)(?:-([A-Z0-9]+))?")
 _END = "~"  # behind every letter and digit
 
 
@@ -60,7 +60,11 @@ class CodeIndex:
         left: set[str] = set()
         have = self._sorted[version]
         for first, last, out in spans(pattern):
-            here = have[bisect_left(have, first) : bisect_left(have, last + _END)]
+            ends = first.partition("?")[0], last.partition("?")[0] + _END
+            here = have[bisect_left(have, ends[0]) : bisect_left(have, ends[1])]
+            if "?" in first:
+                sign = re.compile(first.replace("?", "."))
+                here = [code for code in here if sign.match(code)]
             (left if out else taken).update(here)
         return taken - left
 
@@ -70,17 +74,29 @@ class CodeIndex:
 
 
 def spans(pattern: str) -> list[tuple[str, str, bool]]:
-    """(first, last, left out) of each word of a pattern; a set ``[02]`` is written out."""
+    """(first, last, left out) of each word of a pattern; sets such as ``[02]``, ``[1-4]`` written out.
+
+    Raises:
+        ValueError: a word is no pattern.
+    """
     found = []
     for token in pattern.upper().replace(".", "").split():
-        if not _TOKEN.fullmatch(token):
+        match = _TOKEN.fullmatch(token)
+        if not match:
             raise ValueError(f"no pattern of codes: {token!r}")
-        bare = token.lstrip("!")
-        first, _, last = bare.partition("-")
-        parts = [p[1:-1] if p[0] == "[" else [p] for p in re.findall(r"\[\w+\]|\w+", first)]
+        parts = [_members(part) for part in re.findall(r"\[.+?\]|.", match[2])]
         for code in ("".join(p) for p in product(*parts)):
-            found.append((code, last or code, token[0] == "!"))
+            found.append((code, match[3] or code, bool(match[1])))
     return found
+
+
+def _members(part: str) -> list[str]:
+    """The characters that one place of a pattern may have."""
+    if part[0] != "[":
+        return [part]
+    signs = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    ends = re.findall(r"(\w)(?:-(\w))?", part)
+    return [c for a, b in ends for c in signs[signs.index(a) : signs.index(b or a) + 1]]
 
 
 def shown(pattern: str) -> str:

@@ -48,6 +48,33 @@ _DENIED = re.compile(r"\b(?:without|not|no|absence of|negative for|except|exclud
 _PLAIN = re.compile(
     r"^(?:other and unspecified|unspecified|other) | (?:unspecified(?: \w+)*|nos|nec|not elsewhere classified)$"
 )
+_BRITISH = tuple(
+    (re.compile(american), british)
+    for american, british in (
+        (r"(?<!a)emia\b", "aemia"),
+        (r"(?<=[hnrlcxk])emic\b", "aemic"),
+        (r"hem(?=[ao])", "haem"),
+        (r"(?<!o)edema", "oedema"),
+        (r"esoph", "oesoph"),
+        (r"rrhea", "rrhoea"),
+        (r"pnea\b", "pnoea"),
+        (r"tumor\b", "tumour"),
+        (r"\bfet(?=al|us)", "foet"),
+        (r"celiac", "coeliac"),
+        (r"fecal", "faecal"),
+        (r"cesarean", "caesarean"),
+        (r"\blabor\b", "labour"),
+        (r"behavior", "behaviour"),
+        (r"estrogen", "oestrogen"),
+    )
+)
+
+
+def british(phrase: str) -> str:
+    """A phrase in British spelling."""
+    for american, there in _BRITISH:
+        phrase = american.sub(there, phrase)
+    return phrase
 
 
 def lines(name: str) -> list[list[str]]:

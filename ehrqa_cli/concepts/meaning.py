@@ -27,7 +27,7 @@ from ehrqa_cli.ehr.value_index import stems
 # Each has resolve(items) -> concepts. Where two give one kind the same phrase, the first means it
 # if it holds all of the other's items; else the phrase has two meanings.
 RESOLVERS = ("drugs", "diagnoses", "labs", "measured", "micro", "procedures", "places")
-_FORMAT = 1
+_FORMAT = 2
 _HERE = Path(__file__).parent
 _WORD = re.compile(r"[^\W_]+")
 LONGEST = 12  # words of a phrase
@@ -71,9 +71,9 @@ class Meanings:
         os.replace(name, path)
 
     def _concept(self, number: int) -> Concept:
-        kind, name, phrases, _, about, source, alone, places = self._made[number]
+        kind, name, phrases, _, about, source, alone, several, places = self._made[number]
         items = tuple(self._items[place] for place in places)
-        return Concept(kind, name, tuple(phrases), items, about, source, alone)
+        return Concept(kind, name, tuple(phrases), items, about, source, alone, several)
 
     def named(self, phrase: str) -> list[Concept]:
         """Every concept that has this phrase, in any case, punctuation and number."""

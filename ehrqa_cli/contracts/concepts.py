@@ -37,6 +37,7 @@ class Concept:
     case, single spaces. ``items`` are the members that occur in this record; none: it does not
     occur. ``about`` is its definition in short ("J96.*, 518.8*"), ``source`` where that is from.
     ``alone``: of its items only the first is meant unless more was asked for, as in labs.
+    ``several``: its items measure different things ("vital signs"), so that no value is its value.
     """
 
     kind: str
@@ -46,3 +47,4 @@ class Concept:
     about: str = ""
     source: str = ""
     alone: bool = False
+    several: bool = False

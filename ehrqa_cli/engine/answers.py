@@ -126,7 +126,7 @@ def _common(run: Run) -> dict[str, Any]:
         "scope": scope,
         "patient_scope": route.patient_scope if route else PatientScope.NONE,
         "logical_form": print_form(reading.bound) if reading else None,
-        "concepts": tuple(meant.as_json(*pair) for pair in meant.used(reading.form, known.linked))
+        "concepts": tuple(meant.as_json(*pair) for pair in meant.used(reading, known.linked))
         if reading and known.linked
         else (),
         "description": reading.description if reading else None,

@@ -28,7 +28,8 @@ _STAYS = ("admission", "discharge")
 _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Before a kind's name: what is asked about happened in it.
 _INSIDE = re.compile(
-    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,2}$", re.I
+    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,2}$",
+    re.I,
 )
 
 
@@ -135,11 +136,6 @@ def with_kinds(form: Form, linked: LinkedQuestion, here: AbstractSet[str]) -> Fo
     if len(parts) != len(asked):
         raise _unsaid(kinds[-1])
     return _joined(form, iter(one.kinds for one in asked))
-
-
-def without_kinds(form: Form) -> Form:
-    """The form as the model wrote it."""
-    return map_events(form, lambda event: event.without("encounter"))
 
 
 def _unsaid(kinds: tuple[str, ...]) -> FormError:

@@ -1,21 +1,17 @@
-"""What the names of a question were taken to mean: told with the answer, so that it can be checked.
-
-Whether a database follows EHRSQL-2024's conventions, where each name is that of one item, is
-decided here too.
-"""
+"""What the names of a question were taken to mean, told with the answer: it can be checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ehrqa_cli.contracts.concepts import Concept
-from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion
-from ehrqa_cli.ehr.mimic.options import EHRSQL_NOW
-from ehrqa_cli.logical_form import Form, Layout, Ref
-from ehrqa_cli.logical_form.form import Arg, map_args
-from ehrqa_cli.logical_form.grammar import SLOTS
+from ehrqa_cli.engine.question_run import Reading
+from ehrqa_cli.logical_form import Combine, Form, Lit, Ref, Select
+from ehrqa_cli.logical_form.form import Arg, map_args, selects
+from ehrqa_cli.logical_form.grammar import HEADS
 
 SHOWN = 5
 _NOUNS = {"dx": "codes", "proc": "codes and items", "drug": "names", "lab": "tests"}
@@ -23,32 +19,60 @@ _NOUNS = {"dx": "codes", "proc": "codes and items", "drug": "names", "lab": "tes
 _COUNTED = {"prescriptions": "ordered", "emar": "administered", "inputevents": "infused"}
 
 
-def layout_of(database: Database) -> Layout:
-    """What the database has, and whether it follows EHRSQL-2024's conventions: it was made with
-    its clock, or has none of what its 17 tables leave out. Raises DatabaseError."""
-    columns = {
-        table.lower(): frozenset(map(str.lower, names))
-        for table, names in database.schema().items()
-    }
-    bare = "ref_range_lower" not in columns.get("labevents", frozenset())
-    return Layout(columns, bare or database.default_as_of() == EHRSQL_NOW)
+def fitted(bound: Form) -> Form:
+    """The bound form with what its heads ask of a concept: a dose is that of an order, unless it
+    was asked what was given."""
+
+    def fit(select: Select) -> Select:
+        event = select.event
+        if event.kind != "rx" or not HEADS[select.head].of_item or event.items is None:
+            return select
+        args = tuple(_of_table(arg, "prescriptions") for arg in event.items.args)
+        return replace(select, event=replace(event, items=replace(event.items, args=args)))
+
+    if isinstance(bound, Combine):
+        return replace(bound, left=fitted(bound.left), right=fitted(bound.right))
+    return fit(bound) if isinstance(bound, Select) else bound
 
 
-def used(form: Form, linked: LinkedQuestion) -> Iterator[tuple[str, Concept]]:
-    """(mention, concept) of what a form with references to the question's links counts."""
+def _of_table(arg: Arg, table: str) -> Arg:
+    if not isinstance(arg, Lit) or arg.concept is None:
+        return arg
+    items = tuple(item for item in arg.concept.items if item.table == table)
+    return replace(arg, concept=replace(arg.concept, items=items)) if items else arg
+
+
+def several(bound: Form) -> Concept | None:
+    """A concept of which one value is asked though it is several things, as blood pressure is."""
+    for select in selects(bound):
+        items = select.event.items
+        for arg in items.args if items and HEADS[select.head].of_item else ():
+            concept = arg.concept if isinstance(arg, Lit) else None
+            if concept and concept.several and len({item.name for item in concept.items}) > 1:
+                return concept
+    return None
+
+
+def used(reading: Reading, linked: LinkedQuestion) -> Iterator[tuple[str, Concept]]:
+    """(mention, concept) of what is counted under each name of the question."""
     found: dict[tuple[str, str], Concept] = {}
-
-    def note(arg: Arg, slot: str) -> Arg:
-        if isinstance(arg, Ref) and arg.n <= len(linked.links):
+    for arg, meant in zip(_args(reading.form), _args(reading.bound), strict=True):
+        if isinstance(arg, Ref) and isinstance(meant, Lit) and meant.concept is not None:
             link = linked.links[arg.n - 1]
             mention = linked.question[link.start : link.end]
-            for concept in link.concepts:
-                if concept.kind in SLOTS[slot]:
-                    found.setdefault((mention, concept.kind), concept)
+            found.setdefault((mention, meant.concept.kind), meant.concept)
+    yield from ((mention, concept) for (mention, _), concept in found.items())
+
+
+def _args(form: Form) -> list[Arg]:
+    found: list[Arg] = []
+
+    def note(arg: Arg, _slot: str) -> Arg:
+        found.append(arg)
         return arg
 
     map_args(form, note)
-    yield from ((mention, concept) for (mention, _), concept in found.items())
+    return found
 
 
 def as_json(mention: str, concept: Concept) -> dict[str, Any]:
@@ -66,9 +90,9 @@ def as_json(mention: str, concept: Concept) -> dict[str, Any]:
     }
 
 
-def said(form: Form, linked: LinkedQuestion) -> str:
+def said(reading: Reading, linked: LinkedQuestion) -> str:
     """What was counted under each name that is not the one item's own, as sentences."""
-    return " ".join(text for pair in used(form, linked) if (text := _said(*pair)))
+    return " ".join(text for pair in used(reading, linked) if (text := _said(*pair)))
 
 
 def _said(mention: str, concept: Concept) -> str:

@@ -75,7 +75,7 @@ def check(run: Run, written: Written, done: Execution) -> str:
     if reading is None or done.steps:  # the images of other items would all be read
         return ""
     if not run.session.layout.ehrsql:  # a name means all that it fits
-        return meant.said(reading.form, linked)
+        return meant.said(reading, linked)
     rows = done.result.rows
     mentions = list(_mentions(reading.form, linked, linker))
     for mention in mentions:

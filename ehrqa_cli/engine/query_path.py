@@ -21,7 +21,7 @@ from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
-from ehrqa_cli.engine import confidence, encounters, evidence, namesakes
+from ehrqa_cli.engine import confidence, encounters, evidence, meant, namesakes
 from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
@@ -89,22 +89,25 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         run.known = replace(run.known, neuralsql=query.neuralsql)
         return Written(linked, None, query.neuralsql)
     try:
-        form = parse(query.logical_form)
-        if here := run.session.encounters:
-            form = encounters.with_kinds(form, linked_of(run), here)
-        return read(run, linked, form)
+        return read(run, linked, parse(query.logical_form))
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 
 
 def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
     """``form`` as what is asked, its references bound. Raises FormError."""
+    written = form
+    if here := run.session.encounters:
+        form = encounters.with_kinds(form, linked_of(run), here)
     if not run.session.layout.ehrsql:
         form = restricted(form, linked)
-    bound = bind(form, linked.links)
-    reading = Reading(form, bound, describe(bound))
+    bound = meant.fitted(bind(form, linked.links))
+    reading = Reading(form, bound, describe(bound), written)
     run.known = replace(run.known, reading=reading)
     run.check(confidence.of_sense(flaw(bound)))
+    if (concept := meant.several(bound)) is not None:
+        names = list(dict.fromkeys(item.name for item in concept.items))
+        run.check(confidence.of_namesakes(concept.name, names, "measurements"))
     return Written(linked, reading)
 
 
@@ -148,13 +151,8 @@ def consult(run: Run, written: Written) -> None:
     """Ask the second opinion, where there is one, what it thinks of the question and the form."""
     second = run.session.second
     if second is not None:
-        form = _as_written(written.reading) if written.reading is not None else None
+        form = print_form(written.reading.written) if written.reading is not None else None
         run.scores.update(confidence.opinion_scores(second.scores(written.linked, form)))
-
-
-def _as_written(reading: Reading) -> str:
-    """The form as the model wrote it, printed."""
-    return print_form(encounters.without_kinds(reading.form))
 
 
 def weigh(run: Run, written: Written) -> Unused | None:
@@ -164,7 +162,7 @@ def weigh(run: Run, written: Written) -> Unused | None:
     """
     linked, left, reason = written.linked, None, None
     if written.reading is not None:
-        form = _as_written(written.reading)
+        form = print_form(written.reading.written)
         left = confidence.words_left(linked, form)
         run.scores["unknown_words"] = float(len(left.unknown))
         run.scores["elsewhere_words"] = float(len(left.elsewhere))
@@ -173,7 +171,8 @@ def weigh(run: Run, written: Written) -> Unused | None:
         )
     if reason is None and run.session.mode is not Mode.CAREFUL:
         reason = confidence.of_scores(run.scores, run.session.active_thresholds, left)
-        reason = namesakes.instead(written, reason, run.session.linker) if reason else None
+        if reason and run.session.layout.ehrsql:
+            reason = namesakes.instead(written, reason, run.session.linker)
     run.check(reason)
     return left
 

@@ -37,11 +37,13 @@ class Withheld(Exception):
 
 @dataclass(frozen=True)
 class Reading:
-    """A question as a logical form: with references to its links, with their values, in words."""
+    """A question as a logical form: with references to its links, with their values, in words, and
+    as it was ``written`` before what its words restrict was added."""
 
     form: Form
     bound: Form
     description: str
+    written: Form
 
 
 @dataclass(frozen=True)

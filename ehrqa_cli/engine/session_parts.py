@@ -111,7 +111,7 @@ class SessionParts:
     @Part
     def layout(self) -> Layout:
         """What the database has beyond EHRSQL's tables. Raises DatabaseError."""
-        from ehrqa_cli.engine.meant import layout_of
+        from ehrqa_cli.engine.layouts import layout_of
 
         return layout_of(self.database)
 

@@ -22,9 +22,7 @@ def explain(folder: Path) -> tuple[ColumnReport, ...]:
     return account(files, ignored)
 
 
-def account(
-    files: Mapping[str, MimicFile], ignored: list[MimicFile]
-) -> tuple[ColumnReport, ...]:
+def account(files: Mapping[str, MimicFile], ignored: list[MimicFile]) -> tuple[ColumnReport, ...]:
     """The same, of files that were found."""
     tables = {t.file: t for t in BY_NAME.values() if t.file}
     found = [r for name, file in files.items() for r in _columns(file, tables[name])]

@@ -60,6 +60,15 @@ _RESTRICTING = {
         re.compile(r"[- ](?:sensitive|susceptible)\b"),
     ),
 }
+# What stands between two names of one thing.
+_SAME = re.compile(r" ?\(| (?:of |with |for )?(?:an? |the |any |some )?|,? (?:i\.?e\.?,?|aka|or) ")
+_EXCEPT = re.compile(
+    r",? \(?(?:other than|except(?:ing)?(?: for)?|excluding|apart from|but not|not counting) "
+)
+_VALUED = frozenset(
+    {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
+    | {"mean", "serum", "blood", "a", "of"}
+)
 
 
 @dataclass(frozen=True)
@@ -87,13 +96,18 @@ class Meant:
         whole = {(match.first, match.last): match for match in exact}
         spans = {*whole, *self._spans(tokens)}
         taken: list[tuple[int, int]] = []
+        links: list[Link] = []
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
             found = self._read(text, tokens, first, last, whole.get((first, last)))
             if found is not None:
                 taken.append((first, last))
+            if isinstance(found, Unmeant):
                 yield found
+            elif found is not None:
+                links.append(found)
+        yield from _joined(text, sorted(links, key=lambda link: link.start))
 
     def of_value(self, link: Link, text: str) -> Link:
         """A link to one name of an item, with the items that hold the words of the mention too."""
@@ -197,8 +211,59 @@ class Meant:
         return kind, replace(concept, items=items) if items else concept
 
 
+def _joined(text: str, links: list[Link]) -> Iterator[Link]:
+    """The links, with what says one thing twice as one: "transfused red cells", "bypass (cabg)";
+    and "nsaids other than aspirin"."""
+    kept: list[Link] = []
+    for link in links:
+        both = _both(text, kept[-1], link) if kept else None
+        if both:
+            kept[-1] = both
+        else:
+            kept.append(link)
+    yield from kept
+
+
+def _both(text: str, one: Link, other: Link) -> Link | None:
+    """Two links as one, where that is what they say."""
+    between, narrow = text[one.end : other.start], _narrower(one, other)
+    if narrow is None or one.types != other.types:
+        return None
+    if _EXCEPT.fullmatch(between):
+        return replace(_without(one, other), end=other.end)
+    if not _SAME.fullmatch(between):
+        return None
+    closed = "(" in between and text[other.end : other.end + 1] == ")"
+    return replace(narrow, start=one.start, end=other.end + closed)
+
+
+def _without(wide: Link, narrow: Link) -> Link:
+    """The first link less the items of the second."""
+    left, concept = set(narrow.concepts[0].items), wide.concepts[0]
+    name = f"{concept.name} other than {narrow.concepts[0].name}"
+    items = tuple(item for item in concept.items if item not in left)
+    return replace(wide, value=name, concepts=(replace(concept, name=name, items=items),))
+
+
+def _narrower(one: Link, other: Link) -> Link | None:
+    """Of two links the one whose concept the other's holds whole."""
+    ours, its = (set(link.concepts[0].items) for link in (one, other))
+    if not ours or not its:
+        return None
+    return one if ours <= its else other if its <= ours else None
+
+
+def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) -> bool:
+    """Whether a single letter ("k") is a name: where a value of it is asked for."""
+    before = tokens[first - 1].text if first else ""
+    after = tokens[last].text if last < len(tokens) else ""
+    return (before in _VALUED and after != "'") or after in ("+", "level", "levels")
+
+
 def _rule(phrase: str) -> Callable[[str, list[Token], int, int, str], bool]:
     """The rule of place: short names and ordinary words have stricter ones."""
+    if len(phrase) == 1:
+        return _single
     if phrase in _SPELT_ALIKE:
         return ordinary_word_allowed
     return allowed if len(phrase) > 2 else short_name_allowed

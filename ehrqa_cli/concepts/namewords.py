@@ -1,0 +1,67 @@
+"""Which names a line of words means: the small language of procedures.tsv and places.tsv.
+
+``chest tube & !remov*``: the words stand in the name in this order, ``*`` ends a word that may go
+on, ``&`` joins what must be there, ``!`` is what must not, ``=`` stands before a whole name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ehrqa_cli.words.lists import sections
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def plain(text: str) -> str:
+    """The words of ``text`` in lower case, parted by single blanks: chest tube 1."""
+    return " ".join(_WORD.findall(text.lower()))
+
+
+class Words(NamedTuple):
+    """Pieces of text that a name must have and must not have, blanks at both of its ends."""
+
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+
+    def fit(self, name: str) -> bool:
+        """Whether a name fits: plain, with a blank before and after it."""
+        return all(w in name for w in self.wanted) and not any(w in name for w in self.unwanted)
+
+
+@cache
+def _words(line: str) -> Words | str:
+    """What a line asks for; of a whole name just that, with blanks at its ends."""
+    if line.startswith("="):
+        return f" {line[1:]} "
+    parts = [part.strip() for part in line.split("&")]
+    wanted = [_piece(part) for part in parts if not part.startswith("!")]
+    return Words(tuple(wanted), tuple(_piece(part[1:]) for part in parts if part[0] == "!"))
+
+
+def _piece(part: str) -> str:
+    return f" {part[:-1]}" if part.endswith("*") else f" {part} "
+
+
+def names_fit(lines: Sequence[str], name: str) -> bool:
+    """Whether any of ``lines`` fits ``name``, which is plain with a blank before and after it."""
+    for line in lines:
+        words = _words(line)
+        if name == words if isinstance(words, str) else words.fit(name):
+            return True
+    return False
+
+
+def table(path: Path, width: int) -> list[list[str]]:
+    """The lines of a tab-separated file without its remarks, each of ``width`` fields."""
+    rows = [line.split("\t") for line in sections(path)[""]]
+    return [row + [""] * (width - len(row)) for row in rows]
+
+
+def listed(field: str) -> tuple[str, ...]:
+    """What a field lists: its parts between " | "."""
+    return tuple(field.split(" | ")) if field else ()

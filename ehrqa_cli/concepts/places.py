@@ -1,0 +1,110 @@
+"""Places and what an admission says of a person: discharged home, any ICU, left against advice.
+
+A concept is a line of data/places.tsv and the values of its column that the line's words fit. A
+value that no line has to itself is a concept of its own, by its own name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ehrqa_cli.concepts.namewords import listed, names_fit, plain, table
+from ehrqa_cli.contracts.concepts import Concept, Item
+
+COLUMNS = {
+    "discharge_location": "dischloc",
+    "admission_location": "admloc",
+    "admission_type": "admtype",
+    "careunit": "careunit",
+    "first_careunit": "careunit",
+    "last_careunit": "careunit",
+    "curr_service": "service",
+    "prev_service": "service",
+    "insurance": "insurance",
+    "marital_status": "marital",
+    "language": "language",
+    "race": "race",
+    "ethnicity": "race",
+}
+_DATA = Path(__file__).with_name("data") / "places.tsv"
+_FIELDS = 4
+_SHOWN = 6  # values that a definition tells
+_BRACKETS = re.compile(r"\(([^)]*)\)")
+_PARTS = re.compile(r" - |/")  # of a race: HISPANIC/LATINO - CUBAN
+
+
+class Rule(NamedTuple):
+    """A line of the table."""
+
+    kind: str
+    name: str
+    phrases: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+def resolve(items: Sequence[Item]) -> list[Concept]:
+    """The places and the like that people ask for, and every value that occurs by its own name."""
+    by_kind: dict[str, list[Item]] = {}
+    for item in items:
+        if item.column in COLUMNS:
+            by_kind.setdefault(COLUMNS[item.column], []).append(item)
+    ruled = [_concept(rule, by_kind.get(rule.kind, ())) for rule in _rules()]
+    return ruled + [own for kind in by_kind for own in _values(kind, by_kind[kind], ruled)]
+
+
+def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
+    members = [item for item in items if names_fit(rule.values, f" {plain(_text(item))} ")]
+    members.sort(key=lambda item: (-item.rows, item.column, str(item.code)))
+    return Concept(
+        kind=rule.kind,
+        name=rule.name,
+        phrases=(rule.name, *rule.phrases),
+        items=tuple(members),
+        about=_about(members),
+        source="ehrqa's places.tsv",
+    )
+
+
+def _text(item: Item) -> str:
+    return item.name or str(item.code)
+
+
+def _about(members: Iterable[Item]) -> str:
+    texts = list(dict.fromkeys(_text(item) for item in members))
+    more = f", and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more
+
+
+def _values(kind: str, items: Iterable[Item], ruled: Iterable[Concept]) -> Iterator[Concept]:
+    """The values that no rule means alone and none is called like."""
+    same_kind = [concept for concept in ruled if concept.kind == kind]
+    known = {phrase for concept in same_kind for phrase in concept.phrases}
+    alone = [{plain(_text(item)) for item in concept.items} for concept in same_kind]
+    known |= {name for names in alone if len(names) == 1 for name in names}
+    of_value: dict[str, list[Item]] = {}
+    for item in items:
+        of_value.setdefault(plain(_text(item)), []).append(item)
+    for value, members in of_value.items():
+        phrases = [phrase for phrase in _called(kind, _text(members[0])) if phrase not in known]
+        if value and value not in known:
+            yield Concept(
+                kind, value, tuple(phrases), tuple(members), _about(members), "the record"
+            )
+
+
+def _called(kind: str, text: str) -> Iterator[str]:
+    """A value's own names: all of it, its short form in brackets, the last part of a race."""
+    yield plain(text)
+    yield from filter(None, map(plain, _BRACKETS.findall(text)))
+    if kind == "race" and _PARTS.search(text):
+        yield plain(_PARTS.split(text)[-1])
+
+
+@cache
+def _rules() -> tuple[Rule, ...]:
+    rows = table(_DATA, _FIELDS)
+    return tuple(Rule(row[0], row[1], listed(row[2]), listed(row[3])) for row in rows)
