@@ -1,15 +1,15 @@
 """Which kind of encounter a question speaks of, where a database has several.
 
-The model that writes forms knows hospital visits only. So it is given words that it knows (`plain`),
-and what the question's own words say is added to its form afterwards (`with_kinds`): "ED visits" are
-admissions of the kind emergency, "visits" those of any kind.
+The model that writes forms knows hospital visits only. So the question is put into words that it
+knows (`plain`), and what its own words say is added to the form afterwards (`with_kinds`): "ED
+visits" are admissions of the kind emergency, "visits" those of any kind.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from ehrqa_cli.logical_form.normalise import with_filter
 
 ANY = "any"
 _IN_HOSPITAL = frozenset({"inpatient", "observation"})
+_PLACES = frozenset({"careunit", "admloc", "admtype", "dischloc"})
 _STAYS = ("admission", "discharge")
 _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Before a kind's name: what is asked about happened in it.
@@ -80,9 +81,10 @@ def kinds_in(database: Database) -> frozenset[str]:
     return frozenset() if found <= _IN_HOSPITAL else found
 
 
-def named(linked: LinkedQuestion) -> list[Named]:
-    """The kinds that the question names, in its order; words that were linked name no kind."""
-    taken = [(link.start, link.end) for link in linked.links]
+def named(linked: LinkedQuestion) -> tuple[Named, ...]:
+    """The kinds that the question names, in its order. What is linked to something else than a
+    place names none."""
+    taken = [(x.start, x.end) for x in linked.links if not _PLACES.issuperset(x.types)]
     found: list[Named] = []
     for phrase in PHRASES:
         for match in phrase.words.finditer(linked.question):
@@ -93,31 +95,21 @@ def named(linked: LinkedQuestion) -> list[Named]:
                 verb = " " not in match[0] and match[0].lower().endswith("d")  # was admitted
                 before = bool(_INSIDE.search(linked.question[:start]))
                 found.append(Named(phrase.kinds, start, end, plain, before or verb))
-    return sorted(found, key=lambda n: n.start)
+    return tuple(sorted(found, key=lambda n: n.start))
 
 
-def plain(linked: LinkedQuestion) -> LinkedQuestion:
-    """The question in words that the model knows; its links stand where they are then."""
-    question, shifts = linked.question, list[tuple[int, int]]()
-    for one in reversed(named(linked)):
+def plain(question: str, names: Iterable[Named]) -> str:
+    """The question in words that the model knows."""
+    for one in sorted(names, key=lambda n: -n.start):
         question = question[: one.start] + one.plain + question[one.end :]
-        shifts.append((one.end, len(one.plain) - (one.end - one.start)))
-    moved = [(link, sum(by for end, by in shifts if end <= link.start)) for link in linked.links]
-    links = tuple(replace(x, start=x.start + by, end=x.end + by) for x, by in moved)
-    text = linked.text
-    for phrase in PHRASES:
-        if phrase.plain:
-            text = phrase.words.sub(phrase.plain, text)
-    return replace(linked, question=question, text=text, links=links)
+    return question
 
 
-def with_kinds(form: Form, linked: LinkedQuestion, here: AbstractSet[str]) -> Form:
-    """The form with the kinds that the question (as it was asked) names; ``here`` are those of the
-    database.
+def with_kinds(form: Form, asked: Sequence[Named], here: AbstractSet[str]) -> Form:
+    """The form with the kinds that the question names; ``here`` are those of the database.
 
     Raises FormError where it cannot be said which of its events they are of, or there are none.
     """
-    asked = named(linked)
     kinds = list(dict.fromkeys(one.kinds for one in asked))
     if not kinds or isinstance(form, Abstain):
         return _marked(form, (ANY,))

@@ -51,19 +51,26 @@ def link(run: Run) -> LinkedQuestion:
     """Find patients, values, dates and numbers in the question."""
     linked = linked_of(run)
     run.check(confidence.of_links(linked))
-    return encounters.plain(linked) if run.session.encounters else linked
+    return linked
 
 
 def linked_of(run: Run) -> LinkedQuestion:
     """The question with its links, found once."""
     if run.known.linked is not None:
         return run.known.linked
-    question = run.question
-    linked = run.session.linker.link(
-        question.text, patient_id=question.patient_id, study_id=question.study_id
-    )
+    linked = _linked(run, run.question.text)
+    if run.session.encounters:
+        names = encounters.named(linked)
+        run.known = replace(run.known, encounters=names)
+        plain = encounters.plain(linked.question, names)
+        linked = linked if plain == linked.question else _linked(run, plain)
     run.known = replace(run.known, linked=linked)
     return linked
+
+
+def _linked(run: Run, text: str) -> LinkedQuestion:
+    question = run.question
+    return run.session.linker.link(text, patient_id=question.patient_id, study_id=question.study_id)
 
 
 def write(run: Run, linked: LinkedQuestion, given: Given = None) -> Query:
@@ -98,7 +105,7 @@ def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
     """``form`` as what is asked, its references bound. Raises FormError."""
     written = form
     if here := run.session.encounters:
-        form = encounters.with_kinds(form, linked_of(run), here)
+        form = encounters.with_kinds(form, run.known.encounters, here)
     if not run.session.layout.ehrsql:
         form = restricted(form, linked)
     bound = meant.fitted(bind(form, linked.links))

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.engine.encounters import Named
 from ehrqa_cli.engine.route import Route
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.logical_form import Form
@@ -65,11 +66,14 @@ class Written:
 class Known:
     """What the answer tells of the way to it, wherever that ended: None is what was not reached.
 
-    ``notes_read``: what the notes say is part of the answer, or of why there is none.
+    ``encounters`` are the kinds of encounter that the question names, where the database has
+    several; ``linked`` is the question without those names then. ``notes_read``: what the notes
+    say is part of the answer, or of why there is none.
     """
 
     as_of: str = ""
     linked: LinkedQuestion | None = None
+    encounters: tuple[Named, ...] = ()
     route: Route | None = None
     query: Query | None = None
     reading: Reading | None = None
