@@ -26,6 +26,7 @@ from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
+from ehrqa_cli.engine.repair import repaired
 from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
@@ -96,7 +97,7 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         run.known = replace(run.known, neuralsql=query.neuralsql)
         return Written(linked, None, query.neuralsql)
     try:
-        return read(run, linked, parse(query.logical_form))
+        return read(run, linked, repaired(parse(query.logical_form), linked))
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 

@@ -145,7 +145,8 @@ def _times(counted: Filter) -> str:
 def _top(select: Select) -> str:
     event = select.event
     src = source(event)
-    rank = "DENSE_RANK() OVER ( ORDER BY COUNT(*) DESC ) AS C1"
+    counted = f"DISTINCT {src.table}.{src.identity}" if src.identity else "*"
+    rank = f"DENSE_RANK() OVER ( ORDER BY COUNT({counted}) DESC ) AS C1"
     relation = relation_of(event)
     column = f"{src.table}.{src.code}"
     if relation and relation.name in _PAIRED:
