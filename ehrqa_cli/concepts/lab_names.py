@@ -79,7 +79,7 @@ def read(item: Item) -> tuple[str, str, str]:
         what, said = parts[-1]
         return "", said or fluid, fold(what)
     what, said = _without_fluid(item.name)
-    return "", said or fluid, what
+    return "", said or fluid, f"absolute {what}" if "#" in item.name else what
 
 
 def _specimen(item: Item) -> str:

@@ -18,7 +18,7 @@ RECORD = [
         "Heart Rate", "Temperature Celsius", "Temperature Fahrenheit", "Daily Weight",
         "Non Invasive Blood Pressure systolic", "Arterial Blood Pressure systolic",
         "Arterial Blood Pressure mean", "Respiratory Rate", "Respiratory Rate (Set)",
-        "O2 saturation pulseoxymetry", "Height (cm)", "Zorb Index")),
+        "O2 saturation pulseoxymetry", "Height (cm)", "Zorb Index", "Hemoglobin")),
     *(item("omr", name) for name in (
         "Weight (Lbs)", "Height (Inches)", "BMI (kg/m2)", "Blood Pressure")),
     *(item("outputevents", name, "mL") for name in (
@@ -56,6 +56,7 @@ def members(kind: str, phrase: str) -> list[set[str]]:
         ("vital", "cuff systolic", {"Non Invasive Blood Pressure systolic"}),
         ("vital", "cvp", set()),
         ("vital", "zorb index", {"Zorb Index"}),
+        ("vital", "charted hemoglobin", {"Hemoglobin"}),
         ("output", "urine output", {"Foley", "Void", "R Nephrostomy", "OR Urine"}),
         ("output", "foley", {"Foley"}),
         ("output", "right nephrostomy", {"R Nephrostomy"}),
@@ -85,6 +86,10 @@ def test_total_intake_is_what_is_counted_in_ml() -> None:
 def test_a_drug_is_no_fluid() -> None:
     assert members("intake", "propofol") == []
     assert members("intake", "kcl") == []
+
+
+def test_a_charted_lab_is_not_what_its_bare_name_means() -> None:
+    assert members("vital", "hemoglobin") == []
 
 
 def test_total_output_is_every_item() -> None:
