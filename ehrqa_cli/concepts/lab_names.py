@@ -155,6 +155,15 @@ def _without_fluid(name: str) -> tuple[str, str]:
     return plain, ""
 
 
+def identity(item: Item) -> tuple[str, ...]:
+    """Equal for two items of one analyte that are the same test."""
+    found = _LOINC.match(item.name)
+    if found:
+        analyte, fluid, rest = read(item)
+        return analyte or rest, fluid, found["property"].lower()
+    return fold(item.name), fold(item.specimen), fold(item.category)
+
+
 def known(name: str, fluid: str = "") -> str:
     """The analyte that is called ``name`` in that specimen, or in any; "" for none."""
     labels = _labels()

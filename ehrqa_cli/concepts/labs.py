@@ -14,6 +14,7 @@ from ehrqa_cli.concepts.lab_names import (
     Analyte,
     analytes,
     fluid_phrases,
+    identity,
     read,
     specific_labels,
 )
@@ -42,16 +43,8 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 def meant(items: Sequence[Item]) -> tuple[Item, ...]:
     """Of the items of a concept that stands ``alone``: the first, and those that share its label,
-    specimen and category."""
-    if not items:
-        return ()
-    first = items[0]
-    same = (fold(first.name), fold(first.specimen), fold(first.category))
-    return tuple(
-        item
-        for item in items
-        if (fold(item.name), fold(item.specimen), fold(item.category)) == same
-    )
+    specimen and category, or in LOINC's names its property ("[Mass/volume]") and specimen."""
+    return tuple(item for item in items if identity(item) == identity(items[0]))
 
 
 def _sort(items: Sequence[Item]) -> tuple[Sorted, Sorted]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ehrqa_cli.concepts.groups import PAREN, Group, concepts, group, holds, with_labels
-from ehrqa_cli.concepts.lab_names import known
-from ehrqa_cli.concepts.names import key, table, unique
+from ehrqa_cli.concepts.lab_names import read
+from ehrqa_cli.concepts.names import fold, key, table, unique
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 _TABLES = {
@@ -47,10 +47,16 @@ def takes(item: Item) -> bool:
 
 def _charted(concept: Concept) -> Concept:
     """``concept``; if it is a laboratory's value in the chart, as such: "charted hemoglobin"."""
-    if concept.kind != "vital" or concept.source or not any(map(known, concept.phrases)):
+    labs = [item for item in concept.items if item.table == "chartevents" and _is_lab(item)]
+    if concept.source or not labs:
         return concept
     name, *others = (f"charted {phrase}" for phrase in (concept.name, *concept.phrases))
     return replace(concept, name=name, phrases=unique(others))
+
+
+def _is_lab(item: Item) -> bool:
+    place = fold(item.category)
+    return (not place or "lab" in place) and bool(read(item)[0])
 
 
 def _kind(item: Item) -> str:

@@ -99,6 +99,17 @@ def test_of_an_unmarked_name_only_the_first_item_is_meant() -> None:
     assert not troponin.alone
 
 
+def test_serum_and_blood_are_one_test_in_loinc_names() -> None:
+    record = [
+        lab(1, "Glucose [Mass/volume] in Blood", rows=9),
+        lab(2, "Glucose [Mass/volume] in Serum or Plasma", rows=5),
+        lab(3, "Glucose [Moles/volume] in Blood", rows=4),
+        lab(4, "Glucose [Mass/volume] in Arterial blood", rows=99),
+    ]
+    (glucose,) = found("glucose", record)
+    assert [item.code for item in labs.meant(glucose.items)] == [1, 2]
+
+
 def test_the_commonest_item_of_blood_goes_first() -> None:
     record = [lab(1, "WBC Count", "Blood", "Hematology", 3), lab(2, "Leukocytes", "Blood", rows=9)]
     assert codes("white count", record) == [[2, 1]]
