@@ -89,6 +89,8 @@ def test_units_that_differ_are_not_the_same() -> None:
         ("130 mm hg", "mm hg"),
         ("5 mcg/kg/min", "mcg/kg/min"),
         ("12 x10^9/L", "x10^9/l"),
+        ("20 per hpf", "/hpf"),
+        ("5 per day", None),
         ("5 in the last week", None),
         ("5 mildly", None),
         ("7.2 or more", None),
