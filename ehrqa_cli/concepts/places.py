@@ -65,7 +65,7 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         phrases=(rule.name, *rule.phrases),
         items=tuple(members),
         about=_about(members),
-        source="ehrqa's places.tsv",
+        source="concepts/data/places.tsv",
     )
 
 
