@@ -111,7 +111,8 @@ class _Record:
         for item in items:
             if not _TABLES.search(item.table) or _PROCEDURE.search(item.table):
                 continue
-            read = versions_of(str(item.code))
+            # a number is no code of ICD: OMOP's concepts have such
+            read = versions_of(item.code) if isinstance(item.code, str) else ()
             if (
                 len(read) > 1
                 and len({version for version, _ in read}) > 1
