@@ -30,14 +30,18 @@ def ehr(tmp_path: Path) -> Path:
         [(0, 101, "f", "2050-01-02 00:00:00"), (1, 102, "m", "2040-03-04 00:00:00")],
     )
     connection.executemany(
-        "INSERT INTO admissions VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
-        " 'medicare', 'english', 'married', ?)",
+        "INSERT INTO admissions (row_id, subject_id, hadm_id, admittime, dischtime, admission_type,"
+        " admission_location, discharge_location, insurance, language, marital_status, age)"
+        " VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home', 'medicare', 'english',"
+        " 'married', ?)",
         [
             (0, 101, 1001, "2100-02-01 10:00:00", "2100-02-05 10:00:00", 50),
             (1, 102, 1002, "2099-02-01 10:00:00", "2099-02-05 10:00:00", 59),
         ],
     )
-    connection.execute("INSERT INTO d_labitems VALUES (0, 50912, 'creatinine')")
+    connection.execute(
+        "INSERT INTO d_labitems (row_id, itemid, label) VALUES (0, 50912, 'creatinine')"
+    )
     connection.executemany(
         "INSERT INTO labevents (row_id, subject_id, hadm_id, itemid, charttime, valuenum, valueuom)"
         " VALUES (?, 101, 1001, 50912, ?, ?, 'mg/dl')",

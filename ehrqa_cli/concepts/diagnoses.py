@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
-from ehrqa_cli.concepts.icd_titles import british, covers, lines, places_of, plain, said_as, titles, words_of
+from ehrqa_cli.concepts.icd_titles import (
+    Phrases,
+    asserted,
+    british,
+    folded,
+    lines,
+    places_of,
+    plain,
+    said_as,
+    titles,
+    words_of,
+)
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 _TABLES = re.compile(r"diagnos|condition", re.IGNORECASE)
@@ -27,6 +38,7 @@ class _Named:
     items: dict[tuple[str, str | int], Item] = field(default_factory=dict)
     about: list[str] = field(default_factory=list)
     source: str = ""
+    words: list[str] = field(default_factory=list)
 
     def add(self, items: Iterable[Item]) -> None:
         """Takes members; one that is there already counts once."""
@@ -42,25 +54,79 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
     """
     record = _Record(items)
     groups = [_group(line, record) for line in lines("diagnoses.tsv")]
-    taken = {phrase for group in groups for phrase in group.phrases}
+    if record.uncoded:
+        named = Phrases((word, group) for group in groups for word in group.words)
+        for item in record.uncoded:
+            for _, group in named.fits(item.name):
+                group.add([item])
     titled = _titled(record)
-    shorter: dict[str, list[_Named]] = defaultdict(list)
+    return [
+        _concept(each) for each in (*groups, *_told_apart(groups, titled, record)) if each.phrases
+    ]
+
+
+def _told_apart(
+    groups: list[_Named], titled: dict[str, _Named], record: _Record
+) -> Iterator[_Named]:
+    """The titled concepts with the phrases that no group has, and those of their plain words.
+
+    "X, unspecified" and "X NOS" are codes for what is not known better; who says X means every
+    title that affirms it.
+    """
+    taken = {folded(phrase) for group in groups for phrase in group.phrases}
+    wider: dict[str, _Named] = {}
     for name, node in titled.items():
-        own = [p for p in node.phrases if p not in taken and (p == name or p not in titled)]
+        own = [p for p in node.phrases if folded(p) not in taken and (p == name or p not in titled)]
         node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3]
-        for phrase in {plain(p) for p in node.phrases} - taken - titled.keys():
-            shorter[phrase].append(node)
-    for phrase, nodes in shorter.items():
-        if len(nodes) == 1 and phrase:
-            nodes[0].phrases.append(phrase)
-    return [_concept(each) for each in (*groups, *titled.values()) if each.phrases]
+        yield node
+        for phrase in {plain(p) for p in node.phrases} - {"", *node.phrases}:
+            if phrase not in titled and folded(phrase) not in taken:
+                said = wider.setdefault(phrase, _Named(phrase, [phrase], source="words of titles"))
+                said.add(node.items.values())
+                said.about = [f"titles with {phrase}"]
+    named = Phrases(wider.items())
+    for item in {id(item): item for _, _, item in record.coded}.values():
+        for _, said in named.fits(item.name):
+            said.add([item])
+    yield from wider.values()
+
+
+def narrowed(phrase: str, known: Mapping[str, Sequence[Concept]]) -> Concept | None:
+    """Reads what no concept is called as a part of one: "acute X", "X with Y", "X due to Y".
+
+    The longest beginning, middle or end of ``phrase`` that is in ``known`` (concepts by phrase) is
+    X; its members stay whose names affirm all the other words, in the families of words.tsv.
+
+    Returns:
+        A concept of the members that stay, or None: nothing known in it, or no member has the rest.
+    """
+    said = phrase.lower().split()
+    if "without" in said or "no" in said:
+        return None
+    for size in range(len(said) - 1, 0, -1):
+        for start in range(len(said) - size + 1):
+            wide = [
+                c for c in known.get(" ".join(said[start : start + size]), ()) if c.kind == "dx"
+            ]
+            rest = words_of(" ".join(said[:start] + said[start + size :]))
+            for concept in wide if rest else ():
+                kept = tuple(i for i in concept.items if rest <= asserted(i.name))
+                if kept:
+                    about = f"{concept.about}; titles with {', '.join(sorted(rest))}"
+                    return Concept("dx", phrase, (phrase,), kept, about, "words of titles")
+            if wide:
+                return None
+    return None
 
 
 def by_code(text: str, items: Sequence[Item]) -> Concept | None:
     """The items that codes or patterns of codes take: ``I50.9``, ``250.0x``, ``J96.*, 518.81``.
 
     A pattern takes every code that begins with it; ``x`` and ``*`` at its end are any character,
-    and "icd9" or "icd10" before it chooses the version. None: the text is no code.
+    and "icd9" or "icd10" before it chooses the version.
+
+    Returns:
+        None where the text is no code; a concept without members where the record has none of it.
     """
     match = re.fullmatch(
         r"(?:icd[- ]?(9|10)(?:[- ]?cm)?[: ]+)?(?:codes? )?(.+)", text.strip(), re.I
@@ -75,7 +141,7 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
         for version, pattern in wanted:
             for item in record.index.items(version, record.index.codes(version, pattern)):
                 found[item.column, item.code] = item
-    if not parts:
+    if not parts or (not found and text.strip().isdigit()):
         return None
     about = ", ".join(parts)
     return Concept(
@@ -89,9 +155,9 @@ def _pattern(part: str, version: int) -> list[tuple[int, str]]:
     low, dash, high = bare.partition("-")
     if not re.fullmatch(r"(?:\d{3}|V\d\d|E\d{3}|[A-Z]\d[0-9A-Z])(?:\.?[0-9A-Z]{0,4})?", low):
         return []
-    if re.fullmatch(r"\d{4,}", low) and "." not in low and len(low) != 5:
+    if low.isdigit() and part == bare and not version and len(low) != 5:
         return []  # a bare number is more often a number
-    if re.fullmatch(r"\d{3}", low) and part == bare and not version:
+    if low[0].isalpha() and not any(low[:n] in titles(v) for v, n in ((9, 3), (9, 4), (10, 3))):
         return []
     at = low.find(".")
     nine = bool(re.match(r"\d|V|E[89]\d\d", low)) and (
@@ -108,21 +174,18 @@ class _Record:
     def __init__(self, items: Sequence[Item]) -> None:
         self.uncoded: list[Item] = []
         self.coded: list[tuple[int, str, Item]] = []
-        for item in items:
-            if not _TABLES.search(item.table) or _PROCEDURE.search(item.table):
-                continue
-            # a number is no code of ICD: OMOP's concepts have such
-            read = versions_of(item.code) if isinstance(item.code, str) else ()
-            if (
-                len(read) > 1
-                and len({version for version, _ in read}) > 1
-                and "," not in str(item.code)
-            ):
+        own = [i for i in items if _TABLES.search(i.table) and not _PROCEDURE.search(i.table)]
+        # numbers longer than ICD's: then all numbers here are ids of another vocabulary
+        ids = any(re.fullmatch(r"\d{6,}", str(item.code)) for item in own)
+        for item in own:
+            code = str(item.code)
+            read = () if ids and code.isdigit() else versions_of(code)
+            if len(read) > 1 and "," not in code:
                 read = (_likelier(read, item.name),)
             if not read:
                 self.uncoded.append(item)
-                read = tuple((10, code) for code in places_of(item.name))
-            self.coded += [(version, code, item) for version, code in read]
+                read = tuple((10, place) for place in places_of(item.name))
+            self.coded += [(version, place, item) for version, place in read]
         self.index = CodeIndex(self.coded)
 
 
@@ -147,8 +210,7 @@ def _group(line: list[str], record: _Record) -> _Named:
         if pattern:
             group.about.append(shown(pattern))
             group.add(record.index.items(version, sorted(record.index.codes(version, pattern))))
-    words = phrases + (more.split(" | ") if more else [])
-    group.add(i for i in record.uncoded if any(covers(p, i.name) for p in words))
+    group.words = phrases + [word for word in more.split(" | ") if word]
     if not any("remission" in phrase for phrase in phrases):
         group.items = {k: i for k, i in group.items.items() if not _REMISSION.search(i.name)}
     return group
@@ -186,14 +248,13 @@ def _titled(record: _Record) -> dict[str, _Named]:
 def _under(record: _Record, version: int) -> dict[str, list[Item]]:
     """The items by each code and section of a version that they stand under."""
     found: dict[str, list[Item]] = defaultdict(list)
-    known, sections = titles(version), _sections(version)
+    known = titles(version)
     for code, item in _places(record, version):
         for key in (code[:n] for n in range(3, len(code) + 1)):
             if key in known:
                 found[key].append(item)
-        for first, last in sections:
-            if first <= code and code[: len(last)] <= last:
-                found[f"{first}-{last}"].append(item)
+        for key in _sections_of(version, code[: 4 if version == 9 and code[0] == "E" else 3]):
+            found[key].append(item)
     return found
 
 
@@ -228,8 +289,10 @@ def _star(version: int, key: str) -> str:
 
 
 @cache
-def _sections(version: int) -> list[tuple[str, str]]:
-    return [(a, b) for a, _, b in (key.partition("-") for key in titles(version)) if b]
+def _sections_of(version: int, category: str) -> list[str]:
+    """The chapter and the sections that a category stands in."""
+    ends = ((key, *key.split("-")) for key in titles(version) if "-" in key)
+    return [key for key, first, last in ends if first <= category <= last]
 
 
 @cache

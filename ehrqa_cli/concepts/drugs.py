@@ -19,12 +19,13 @@ from ehrqa_cli.contracts.concepts import Concept, Item
 TABLES = frozenset({"prescriptions", "pharmacy", "emar", "emar_detail", "inputevents"})
 SOURCE = "the program's own table of drugs"
 FLUIDS = frozenset({"crystalloids", "hypertonic saline", "dextrose fluids", "water products"})
-WITH_FLUIDS = frozenset({"electrolytes", "nutrition", "iv fluids", "water products"})
+WATER = frozenset({"water products"})
+WITH_FLUIDS = FLUIDS | {"electrolytes", "nutrition"}
 SHOWN = 12
 
 _DATA = Path(__file__).with_name("data")
 _TOKEN = re.compile(r"[a-z0-9][a-z0-9.]*%?")
-_PLURAL = re.compile(r"ies$|(?<![suio])s$")
+_PLURAL = re.compile(r"ies$|(?:(?<=sh)|(?<=ch)|(?<=ss)|(?<=x))es$|(?<![su])s$")
 _SALT_GAP = re.compile(r"[\s(,.]*")
 
 
@@ -142,7 +143,9 @@ def _narrowest(found: Sequence[str]) -> tuple[str, ...]:
     implied = {part for drug in found for part in _all_parts(drug) if part != drug}
     kept = [drug for drug in found if drug not in implied]
     carried = any(not _with_wider(_own_classes(drug)) & WITH_FLUIDS for drug in kept)
-    return tuple(d for d in kept if not (carried and FLUIDS & set(_own_classes(d))))
+    carriers = FLUIDS if carried else WATER
+    rest = tuple(drug for drug in kept if not carriers & set(_own_classes(drug)))
+    return rest or tuple(kept)
 
 
 @cache
@@ -196,7 +199,7 @@ def _placed(name: str, form: str) -> str:
 @cache
 def _classes_in(drug: str, form: str) -> frozenset[str]:
     """All classes that a drug in this form belongs to."""
-    placed = (_placed(name, form) for name in _with_wider(_own_classes(drug)))
+    placed = (_placed(name, form) for name in _own_classes(drug))
     return frozenset(_with_wider(name for name in placed if name))
 
 
@@ -237,10 +240,10 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 def _drug_concept(drug: _Drug, items: tuple[Item, ...], taken: set[str]) -> Concept:
     names = [drug.name, *(o.lstrip("~") for o in drug.others if o[0] != "!")]
-    if len(drug.parts) == 2:
+    if len(drug.parts) == 2 and _combinations()[frozenset(drug.parts)]:
         names += [" ".join(drug.parts), " ".join(reversed(drug.parts))]
     phrases = tuple(p for p in dict.fromkeys(map(_phrase, names)) if p not in taken)
-    classes = "" if drug.classes == () else f" ({', '.join(drug.classes)})"
+    classes = f" ({', '.join(drug.classes)})" if drug.classes else ""
     if len(drug.parts) > 1:
         about = f"combination: {' + '.join(drug.parts)}{classes}"
     else:
@@ -258,9 +261,15 @@ def _class_phrases(name: str) -> tuple[str, ...]:
     """What a class is called; one of its singulars that names a drug ("penicillin") is left out."""
     if name.startswith("other "):
         return ()
-    plural = dict.fromkeys(map(_phrase, (name, *_classes()[name].phrases)))
-    single = (_PLURAL.sub(lambda m: "y" if m[0] == "ies" else "", phrase) for phrase in plural)
-    return tuple(dict.fromkeys([*plural, *(s for s in single if s not in _drug_phrases())]))
+    plural = {p.lstrip("="): p[0] != "=" for p in (name, *_classes()[name].phrases)}
+    single = (_PLURAL.sub(_singular, plural_) for plural_, has_one in plural.items() if has_one)
+    drugs = _drug_phrases()
+    phrases = [*map(_phrase, plural), *(p for p in map(_phrase, single) if p not in drugs)]
+    return tuple(dict.fromkeys(phrases))
+
+
+def _singular(ending: re.Match[str]) -> str:
+    return "y" if ending[0] == "ies" else ""
 
 
 def _about(name: str, here: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from ehrqa_cli.contracts.concepts import Item
 
 _MARKED = re.compile(r"(?:icd\W*)?(9|10)\D?(?:cm)?[|:_ ]+(\S+)", re.IGNORECASE)
 _NINE = re.compile(r"\d{3}\d{0,2}|V\d{2}\d{0,2}|E[89]\d{2}\d?")
+_NINE_MARKED = re.compile(r"\d{3,5}|V\d{2,4}|E\d{3,4}")  # also E000-E030, which look like ICD-10
 _TEN = re.compile(r"[A-Z]\d[0-9A-Z][0-9A-Z]{0,4}")
 _TOKEN = re.compile(r"(!)?([A-Z0-9](?:[A-Z0-9?]|\[[A-Z0-9-]+\])*)(?:-([A-Z0-9]+))?")
 _END = "~"  # behind every letter and digit
@@ -30,7 +31,10 @@ def versions_of(code: str) -> tuple[tuple[int, str], ...]:
         bare = marked[2] if marked else part
         plain = bare.replace(".", "")
         dot = bare.find(".")
-        nine = _NINE.fullmatch(plain) and dot in (-1, 4 if plain[0] == "E" else 3)
+        nine = (_NINE_MARKED if marked else _NINE).fullmatch(plain) and dot in (
+            -1,
+            4 if plain[0] == "E" else 3,
+        )
         ten = _TEN.fullmatch(plain) and dot in (-1, 3)
         if version != 10 and nine and (part == bare or version == 9):
             found.append((9, plain))
@@ -74,7 +78,7 @@ class CodeIndex:
 
 
 def spans(pattern: str) -> list[tuple[str, str, bool]]:
-    """(first, last, left out) of each word of a pattern; sets such as ``[02]``, ``[1-4]`` written out.
+    """(first, last, left out) of each word of a pattern; sets (``[02]``, ``[1-4]``) written out.
 
     Raises:
         ValueError: a word is no pattern.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 DATA = Path(__file__).parent / "data"
 
@@ -46,8 +49,11 @@ _GENERAL = frozenset(
 )
 _DENIED = re.compile(r"\b(?:without|not|no|absence of|negative for|except|excluding|ruled out)\b.*")
 _PLAIN = re.compile(
-    r"^(?:other and unspecified|unspecified|other) | (?:unspecified(?: \w+)*|nos|nec|not elsewhere classified)$"
+    r"^(?:other and )?unspecified "
+    r"| (?:unspecified(?: (?:site|organism|type|cause|whether .*))?"
+    r"|nos|nec|not elsewhere classified)$"
 )
+_LITTLE = frozenset(("of", "the", "a", "and", "or", "in", "to", "by", "with", "due", "from", "on"))
 _BRITISH = tuple(
     (re.compile(american), british)
     for american, british in (
@@ -97,7 +103,9 @@ def said_as(title: str) -> list[str]:
     bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", low)
     found = [" ".join(re.findall(r"[^\W_]+(?:\.\d+)?", text)) for text in (bare, low)]
     return [
-        p for p in dict.fromkeys(found) if p and len(p.split()) < 15 and not p.startswith("e codes")
+        p
+        for p in dict.fromkeys(found)
+        if p and len(p.split()) < 15 and not p.startswith(("e codes", "conditions classif"))
     ]
 
 
@@ -108,16 +116,34 @@ def plain(phrase: str) -> str:
 
 @cache
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text, small, without the s of a plural."""
-    found = re.findall(r"[a-z0-9]+", text.lower().replace("'s ", " ").replace("'", ""))
-    return frozenset(
-        w[:-3] + "y"
-        if w.endswith("ies")
-        else w[:-1]
-        if re.search(r"[^sui]s$", w) and len(w) > 3
-        else w
-        for w in found
+    """The words that say what a text means: small, singular, one of each family (words.tsv)."""
+    low = text.lower().replace("'s ", " ").replace("'", "")
+    return frozenset(_family(word) for word in re.findall(r"[a-z0-9]+", low) if word not in _LITTLE)
+
+
+@cache
+def _family(word: str) -> str:
+    one = _singular(word)
+    return _families().get(one, one)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return (
+        word[:-1] if len(word) > 3 and re.search(r"[^sui]s$", word) and word != "diabetes" else word
     )
+
+
+def folded(phrase: str) -> str:
+    """A phrase with its last word in the singular."""
+    first, space, last = phrase.rpartition(" ")
+    return first + space + _singular(last)
+
+
+@cache
+def _families() -> dict[str, str]:
+    return {form: word for word, forms in lines("words.tsv") for form in forms.split(" | ")}
 
 
 def asserted(name: str) -> frozenset[str]:
@@ -125,42 +151,46 @@ def asserted(name: str) -> frozenset[str]:
     return words_of(_DENIED.sub("", name.lower()))
 
 
-def covers(phrase: str, name: str) -> bool:
-    """Whether a name without a code of ICD is an example of what a phrase means."""
-    return fits(words_of(phrase), asserted(name))
+class Phrases(Generic[T]):
+    """Things by phrases, for looking up those whose phrase a name is an example of."""
 
+    def __init__(self, phrases: Iterable[tuple[str, T]]) -> None:
+        self._by_word: dict[str, list[tuple[frozenset[str], T]]] = defaultdict(list)
+        for phrase, thing in phrases:
+            words = words_of(phrase)
+            if words - _GENERAL and "other" not in words and len("".join(words)) > 3:
+                self._by_word[max(sorted(words), key=len)].append((words, thing))
 
-def fits(wanted: frozenset[str], has: frozenset[str]) -> bool:
-    """Whether all words wanted are there, and no mark that turns the meaning."""
-    return len("".join(wanted)) > 3 and wanted <= has and not (_MARKS & has) - wanted
+    def fits(self, name: str) -> list[tuple[int, T]]:
+        """(number of words, thing) of each phrase whose words all stand in a name.
+
+        Not where the name has a mark ("history", "screening") that the phrase has not.
+        """
+        has = asserted(name)
+        return [
+            (len(words), thing)
+            for word in has
+            for words, thing in self._by_word.get(word, ())
+            if words <= has and not (_MARKS & has) - words
+        ]
 
 
 def places_of(name: str) -> tuple[str, ...]:
     """The ICD-10-CM codes (of any length) whose titles fit a name most fully."""
-    has = asserted(name)
-    found = [
-        (len(wanted), code)
-        for word in has
-        for wanted, code in _by_word().get(word, ())
-        if fits(wanted, has)
-    ]
+    found = _titled().fits(name)
     most = max((size for size, _ in found), default=0)
     return tuple(sorted({code for size, code in found if size == most}))
 
 
 @cache
-def _by_word() -> dict[str, list[tuple[frozenset[str], str]]]:
-    """(words of a title, code) by the title's longest word."""
-    found: dict[str, list[tuple[frozenset[str], str]]] = defaultdict(list)
-    for code, phrase in _sayings():
-        wanted = words_of(phrase)
-        if wanted - _GENERAL and "other" not in wanted:
-            found[max(sorted(wanted), key=len)].append((wanted, code))
-    return found
-
-
-def _sayings() -> Iterator[tuple[str, str]]:
-    for code, (title, more) in titles(10).items():
-        if "-" not in code:
-            names: Iterable[str] = (title, *(more.split(" | ") if more else ()))
-            yield from ((code, plain(p)) for n in names for p in said_as(n))
+def _titled() -> Phrases[str]:
+    names = [
+        (code, name)
+        for code, (title, more) in titles(10).items()
+        if "-" not in code
+        for name in (title, *more.split(" | "))
+    ]
+    for line in lines("diagnoses.tsv"):  # groups that are one code
+        if re.fullmatch(r"[A-Z]\d[0-9A-Z](?:\.\w+)?", line[1] if len(line) > 1 else ""):
+            names += [(line[1].replace(".", ""), phrase) for phrase in line[0].split(" | ")]
+    return Phrases((plain(phrase), code) for code, name in names for phrase in said_as(name))

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ehrqa_cli.contracts.concepts import Item
 from ehrqa_cli.concepts.names import fold, key, lists, table
+from ehrqa_cli.contracts.concepts import Item
 
 BLOOD, GAS, OTHER = "blood", "gas", "fluid"
 # Words of a label that do not change what is measured.
 _NOISE = frozenset(
-    "automated auto manual calculated calc measured functional quantitative qualitative level "
-    "value test result random soft old new x 1000 screen number interpreted".split()
-)
+    ("automated", "auto", "manual", "calculated", "calc", "measured", "functional", "quantitative",
+     "qualitative", "level", "value", "test", "result", "random", "soft", "old", "new", "x", "1000",
+     "screen", "number", "interpreted")
+)  # fmt: skip
 _LOINC = re.compile(r"^(?P<what>.+?)\s*\[(?P<property>[^\]]+)\]\s*(?P<rest>.*)$")
 _SYSTEM = re.compile(r"\s(?:in|of|from|-)\s(?=[A-Za-z0-9])")
 _METHOD = re.compile(r"\s(?:by|per)\s.*$")
@@ -71,7 +72,7 @@ def read(item: Item) -> tuple[str, str, str]:
         for what, said in parts:
             system = said or fluid
             for name in forms(what):
-                found = _known(name, system)
+                found = known(name, system)
                 if found:
                     return found, system, fold(what)
     if _LOINC.match(item.name):
@@ -154,7 +155,8 @@ def _without_fluid(name: str) -> tuple[str, str]:
     return plain, ""
 
 
-def _known(name: str, fluid: str) -> str:
+def known(name: str, fluid: str = "") -> str:
+    """The analyte that is called ``name`` in that specimen, or in any; "" for none."""
     labels = _labels()
     words = key(name)
     if "absolute" in words and ("", words) not in labels:

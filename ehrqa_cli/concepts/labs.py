@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from ehrqa_cli.concepts import measured
 from ehrqa_cli.concepts.lab_names import (
@@ -15,7 +17,7 @@ from ehrqa_cli.concepts.lab_names import (
     read,
     specific_labels,
 )
-from ehrqa_cli.concepts.names import fold, unique
+from ehrqa_cli.concepts.names import fold, key, unique
 from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.words.lists import everyday_words
 
@@ -27,24 +29,20 @@ Sorted = dict[str, dict[str, list[Item]]]  # analyte: specimen: items
 def resolve(items: Sequence[Item]) -> list[Concept]:
     """The laboratory tests of a record, and those that are known and do not occur there."""
     known, own = _sort(items)
-    concepts = [
-        concept
-        for analyte in analytes().values()
-        if analyte.made != "all"
-        for concept in _of_analyte(analyte, known)
-    ]
-    claimed = {phrase for concept in concepts for phrase in concept.phrases}
+    single = [analyte for analyte in analytes().values() if analyte.made != "all"]
+    panels = [analyte for analyte in analytes().values() if analyte.made == "all"]
     for name, places in own.items():
         fluids = sorted(places, key=lambda fluid: -sum(item.rows for item in places[fluid]))
         phrases = (name,) if len(name) > 1 else (f"{name} level",)
-        concepts += _of_analyte(Analyte(name, phrases, tuple(fluids[:1])), {name: places})
-    concepts = [_with_labels(concept, claimed) for concept in concepts]
-    return concepts + [_panel(panel, known) for panel in analytes().values() if panel.made == "all"]
+        single.append(Analyte(name, phrases, tuple(fluids[:1])))
+        known[name] = places
+    concepts = [concept for one in single for concept in _of_analyte(one, known).values()]
+    return _with_labels(concepts) + [_panel(panel, known) for panel in panels]
 
 
 def meant(items: Sequence[Item]) -> tuple[Item, ...]:
-    """Of the items of a concept that stands ``alone``: the first, and those with its label, specimen
-    and category."""
+    """Of the items of a concept that stands ``alone``: the first, and those that share its label,
+    specimen and category."""
     if not items:
         return ()
     first = items[0]
@@ -71,35 +69,39 @@ def _sort(items: Sequence[Item]) -> tuple[Sorted, Sorted]:
     return known, own
 
 
-def _of_analyte(analyte: Analyte, known: Sorted) -> list[Concept]:
+def _of_analyte(analyte: Analyte, known: Sorted) -> dict[str, Concept]:
+    """The concepts of an analyte by specimen, its home first."""
     places = known.get(analyte.name, {})
     if analyte.made == "any":
-        return [_union(analyte, known)]
+        return {analyte.home: _union(analyte, known)}
     if analyte.made == "or":
-        places = _or(places, known.get(analyte.parts[0], {}))
+        places = _or(analyte, places, known.get(analyte.parts[0], {}))
     blood = _blood_items(analyte, places)
     present = [BLOOD] * bool(blood) + [
         fluid for fluid in places if fluid not in (BLOOD, GAS) and places[fluid]
     ]
     home = BLOOD if analyte.home == GAS else analyte.home
     bare = [home] if home in present else present or [home]
-    concepts = []
+    concepts = {}
     for fluid in dict.fromkeys([home, *present, *(f for f in analyte.fluids if f != GAS)]):
         members = blood if fluid == BLOOD else _in_order(places.get(fluid, ()))
         only_gas = fluid == BLOOD and _is_gas(members, places, analyte)
         marks = (BLOOD, GAS) if only_gas else (fluid,)
-        concepts.append(_concept(analyte, fluid, members, marks, bare=fluid in bare))
+        concepts[fluid] = _concept(analyte, fluid, members, marks, bare=fluid in bare)
         if fluid == BLOOD and not only_gas and (places.get(GAS) or GAS in analyte.fluids):
             gas = _in_order(places.get(GAS, ()))
-            concepts.append(_concept(analyte, GAS, gas, (GAS,), bare=False))
+            concepts[GAS] = _concept(analyte, GAS, gas, (GAS,), bare=False)
     return concepts
 
 
-def _or(places: dict[str, list[Item]], other: dict[str, list[Item]]) -> dict[str, list[Item]]:
+def _or(
+    analyte: Analyte, places: dict[str, list[Item]], other: dict[str, list[Item]]
+) -> dict[str, list[Item]]:
     """``places``, and those of ``other`` where it has nothing; a blood gas is blood."""
-    has_blood = places.get(BLOOD) or places.get(GAS)
-    taken = set(places) | ({BLOOD, GAS} if has_blood else set())
-    return {**{fluid: items for fluid, items in other.items() if fluid not in taken}, **places}
+    barred = set(places) | ({BLOOD, GAS} if places.get(BLOOD) or places.get(GAS) else set())
+    blood = {BLOOD, GAS} if {BLOOD, GAS} & set(analyte.fluids) else set()
+    wanted = (set(analyte.fluids) | blood) - barred
+    return {**{fluid: items for fluid, items in other.items() if fluid in wanted}, **places}
 
 
 def _is_gas(members: Sequence[Item], places: dict[str, list[Item]], analyte: Analyte) -> bool:
@@ -139,11 +141,16 @@ def _marked(analyte: Analyte, fluid: str) -> list[str]:
     said = {word for words in fluid_phrases().values() for word in words}
     made = []
     for phrase in few[:_MARKS]:
-        if any(fold(word) in said for word in phrase.split()):
-            continue
-        for words in fluid_phrases()[fluid]:
-            made += [f"{words} {phrase}", f"{phrase} in {words}"]
-    return made
+        if said.isdisjoint(fold(phrase).split()):
+            for words in fluid_phrases()[fluid]:
+                made += [f"{words} {phrase}", f"{phrase} in {words}"]
+    plain = {fold(own) for own in analyte.phrases}
+    return [form for form in made if fold(form) in plain or fold(form) not in _plain_phrases()]
+
+
+@lru_cache(maxsize=1)
+def _plain_phrases() -> frozenset[str]:
+    return frozenset(fold(phrase) for one in analytes().values() for phrase in one.phrases)
 
 
 def _level(phrase: str) -> str:
@@ -155,21 +162,17 @@ def _level(phrase: str) -> str:
 def _union(analyte: Analyte, known: Sorted) -> Concept:
     members = list(_blood_items(analyte, known.get(analyte.name, {})))
     for part in analyte.parts:
-        concepts = _of_analyte(analytes()[part], known)
-        members += meant(concepts[0].items)
+        members += meant(next(iter(_of_analyte(analytes()[part], known).values())).items)
     return _joined(analyte, members)
 
 
 def _panel(panel: Analyte, known: Sorted) -> Concept:
+    home = BLOOD if panel.home == GAS else panel.home
     members: list[Item] = []
     for part in panel.parts:
-        concepts = _of_analyte(analytes()[part], known)
-        fluid = BLOOD if panel.home == GAS else panel.home
-        for concept in concepts:
-            if concept.about == f"{part} in {fluid_phrases()[fluid][0]}":
-                members += meant(concept.items)
-            elif analytes()[part].made == "any":
-                members += concept.items
+        concept = _of_analyte(analytes()[part], known).get(home)
+        if concept:
+            members += meant(concept.items) if concept.alone else concept.items
     return _joined(panel, members)
 
 
@@ -185,22 +188,22 @@ def _joined(analyte: Analyte, members: Iterable[Item]) -> Concept:
     )
 
 
-def _is_odd(label: str) -> bool:
-    """Is it a name within one specimen only ("blood" in urine), or a word that asks?"""
-    return label in specific_labels() or label in everyday_words()
+def _with_labels(concepts: list[Concept]) -> list[Concept]:
+    """``concepts`` with the names of their items as phrases, each with the one that fits it best.
 
-
-def _with_labels(concept: Concept, claimed: set[str]) -> Concept:
-    """``concept`` with the names of its items as phrases, where nothing else is called so."""
-    labels = [
-        label
-        for item in concept.items
-        if len(label := fold(item.name)) > 1 and label not in claimed and not _is_odd(label)
-    ]
-    if not labels:
-        return concept
-    phrases = unique([*concept.phrases, *labels])
-    return Concept(
-        concept.kind, concept.name, phrases, concept.items, concept.about, concept.source,
-        alone=concept.alone,
-    )  # fmt: skip
+    Left out are names that hold within one specimen only ("blood" in urine), and words that ask.
+    """
+    claimed = {phrase for concept in concepts for phrase in concept.phrases}
+    claimed |= specific_labels() | everyday_words()
+    best: dict[str, tuple[tuple[int, int, int], int]] = {}
+    for place, concept in enumerate(concepts):
+        for item in concept.items:
+            label = fold(item.name)
+            if len(label) > 1 and label not in claimed:
+                alike = len(key(label) & key(concept.name))
+                fit = (-alike, len(concept.items), -item.rows)
+                best[label] = min(best.get(label, (fit, place)), (fit, place))
+    found = list(concepts)
+    for label, (_, place) in best.items():
+        found[place] = replace(found[place], phrases=(*found[place].phrases, label))
+    return found

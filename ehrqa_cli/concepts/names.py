@@ -16,7 +16,7 @@ _SPELLINGS = (
     (re.compile(r"oedema"), "edema"), (re.compile(r"faec"), "fec"),
     (re.compile(r"oestr"), "estr"), (re.compile(r"calcaemi"), "calcemi"),
 )  # fmt: skip
-_FILLERS = frozenset("of in the and an for to by on with per".split())
+_FILLERS = frozenset(["of", "in", "the", "and", "an", "for", "to", "by", "on", "with", "per"])
 _PUNCTUATION = re.compile(r"[^a-z0-9%]+")
 
 

@@ -7,7 +7,7 @@ on, ``&`` joins what must be there, ``!`` is what must not, ``=`` stands before 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ehrqa_cli.words.lists import sections
 
 _WORD = re.compile(r"[^\W_]+")
+_START = 3  # letters that a word with "*" has at least
 
 
 def plain(text: str) -> str:
@@ -54,6 +55,30 @@ def names_fit(lines: Sequence[str], name: str) -> bool:
         if name == words if isinstance(words, str) else words.fit(name):
             return True
     return False
+
+
+class NameIndex:
+    """Many lines, of which only those are tried whose first word a name has."""
+
+    def __init__(self, lines: Iterable[tuple[str, str]]) -> None:
+        """``lines`` are pairs of an owner and what its names are made of."""
+        self._by_word: dict[str, list[tuple[str, str]]] = {}
+        for owner, line in lines:
+            first, *more = line.lstrip("=").split(" & ")[0].split()
+            start = first[:_START] + "*" if first.endswith("*") and not more else first
+            self._by_word.setdefault(start, []).append((owner, line))
+
+    def owners(self, text: str) -> set[str]:
+        """The owners of the lines that a name fits."""
+        name = plain(text)
+        words = set(name.split())
+        keys = words | {f"{word[:_START]}*" for word in words}
+        return {
+            owner
+            for key in keys & self._by_word.keys()
+            for owner, line in self._by_word[key]
+            if names_fit((line,), f" {name} ")
+        }
 
 
 def table(path: Path, width: int) -> list[list[str]]:

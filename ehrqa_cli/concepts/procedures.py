@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ehrqa_cli.concepts.namewords import listed, names_fit, plain, table
+from ehrqa_cli.concepts.namewords import NameIndex, listed, table
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 KIND = "proc"
@@ -107,23 +107,12 @@ def _gathered(
 def _direct(item: Item) -> Iterator[str]:
     """The rules that an item fits by itself."""
     if item.table == _INFUSIONS:
-        yield from _by_inputs(item)
+        yield from _inputs().owners(item.name) | _inputs().owners(item.category)
     elif item.table in TABLES:
         system, code = _system(str(item.code))
         if system:
             yield from _by_code(system, code)
-        name = f" {plain(item.name)} "
-        for rule in _rules().values():
-            # Of a rule without codes of this system the title is all that can tell.
-            if not any(known[0] == system for known in rule.codes) and names_fit(rule.names, name):
-                yield rule.name
-
-
-def _by_inputs(item: Item) -> Iterator[str]:
-    names = {f" {plain(text)} " for text in (item.name, item.category)}
-    for rule in _rules().values():
-        if rule.inputs and any(names_fit(rule.inputs, name) for name in names):
-            yield rule.name
+        yield from _names(system).owners(item.name)
 
 
 def _by_code(system: str, code: str) -> Iterator[str]:
@@ -151,6 +140,22 @@ def _system(code: str) -> tuple[str, str]:
 def _rules() -> dict[str, Rule]:
     rows = table(_DATA, _FIELDS)
     return {row[0]: Rule(row[0], *map(listed, row[1:])) for row in rows}
+
+
+@cache
+def _names(system: str) -> NameIndex:
+    """The names of the rules without codes of a system: of them the name is all that can tell."""
+    return NameIndex(
+        (rule.name, line)
+        for rule in _rules().values()
+        if not any(code[0] == system for code in rule.codes)
+        for line in rule.names
+    )
+
+
+@cache
+def _inputs() -> NameIndex:
+    return NameIndex((rule.name, line) for rule in _rules().values() for line in rule.inputs)
 
 
 @cache

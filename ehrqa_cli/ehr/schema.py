@@ -26,6 +26,7 @@ class Column:
     type: str
     required: bool = True
     source: str = ""
+    words: str = ""  # what it says
     extra: bool = False  # beyond what its table needs: a database without it is still an EHR
 
     def ddl(self) -> str:
@@ -46,6 +47,7 @@ class EhrTable:
     optional: bool = False
     file: str | None = None  # MIMIC-IV's, without its ending
     parent: tuple[str, str] | None = None  # table and column that give an event its time
+    about: str = ""  # what it holds
 
     @property
     def key(self) -> str:
@@ -55,6 +57,10 @@ class EhrTable:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(c.name for c in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column of this name. Raises StopIteration without one."""
+        return next(c for c in self.columns if c.name == name)
 
     def only(self, names: Collection[str]) -> EhrTable:
         """The same without the columns of ours that are not among ``names``, for what lacks them;
@@ -79,6 +85,8 @@ class EhrTable:
 
 def _table(name: str, said: dict[str, Any]) -> EhrTable:
     columns = [Column("row_id", "INT", source="numbered here, from 0, in file order")]
+    told = (line.split(": ") for line in said.get("words", ()))
+    words = {column: about for columns_, about in told for column in columns_.split(", ")}
     optional = said.get("optional", False)
     for ours, line in [(key, line) for key in ("columns", "ours") for line in said.get(key, ())]:
         column, kind, *source = line.split(" | ", 2)
@@ -89,6 +97,7 @@ def _table(name: str, said: dict[str, Any]) -> EhrTable:
                 kind.removesuffix("?"),
                 not kind.endswith("?"),
                 source[0] if source else column,
+                words.get(column, column.replace("_", " ")),
                 ours == "ours" or spare,
             )
         )
@@ -102,6 +111,7 @@ def _table(name: str, said: dict[str, Any]) -> EhrTable:
         optional,
         said.get("file"),
         (said["parent"][0], said["parent"][1]) if "parent" in said else None,
+        said.get("about", ""),
     )
 
 

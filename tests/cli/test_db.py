@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import fields
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_no_option_means_the_importer_s_own_defaults(cli, asked, tmp_path):
 
 def test_every_flag_reaches_the_importer(cli, asked, tmp_path):
     flags = ["--" + name.replace("_", "-") for name in db_import.FLAGS]
-    more = ["--keep-case", "--all-chart-items", "--patient", 1, "--synthetic-costs", 5, "--force"]
+    more = ["--keep-case", "--vital-signs", "--patient", 1, "--synthetic-costs", 5, "--force"]
     more += ["--time-shift", "ehrsql"]
     assert cli("db", "import", tmp_path, "--out", tmp_path / "x", *flags, *more).code == 0
     default = ImportOptions()
@@ -41,7 +42,56 @@ def test_every_flag_reaches_the_importer(cli, asked, tmp_path):
     assert cli("db", "import", tmp_path, "--out", tmp_path / "x", "--ehrsql").code == 0
     assert asked[1] == ImportOptions().as_ehrsql()
     assert cli("db", "import", tmp_path, "--out", tmp_path / "x", "--chart-item", 7).code == 0
-    assert asked[2].chart_items == {7} != EHRSQL_CHART_ITEMS
+    assert asked[2].chart_items == {7} != EHRSQL_CHART_ITEMS == asked[0].chart_items
+
+
+def test_every_column_of_a_release_is_explained(cli, tmp_path):
+    (tmp_path / "hosp").mkdir()
+    for name, header in (
+        ("patients", "subject_id,gender,anchor_age,anchor_year,dod,shoe_size"),
+        ("admissions", "subject_id,hadm_id,admittime,admit_provider_id"),
+        ("provider", "provider_id"),
+        ("novelties", "subject_id"),
+    ):
+        (tmp_path / "hosp" / f"{name}.csv").write_text(header + "\n")
+    ran = cli("db", "import", tmp_path, "--explain")
+    assert ran.code == 0, ran.err
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert lines[0] == ["file", "column", "is", "as, or why"]
+    assert ["hosp/patients", "gender", "kept", "gender"] in lines
+    assert ["hosp/patients", "anchor_age", "made into", "dob"] in lines
+    assert ["hosp/patients", "shoe_size", "unknown", "not of MIMIC-IV 2.2 or 3.1"] in lines
+    who = ["hosp/admissions", "admit_provider_id", "left out", "who did it is not asked about"]
+    assert who in lines
+    assert [line[2] for line in lines if line[0] in ("hosp/provider", "hosp/novelties")] == [
+        "ignored",
+        "ignored",
+    ]
+    told = json.loads(cli("db", "import", tmp_path, "--explain", "--json").out)["columns"]
+    assert [[c["file"], c["column"], c["what"]] for c in told] == [line[:3] for line in lines[1:]]
+
+
+def test_info_says_what_is_there_and_what_is_not(cli, ehr):
+    told = json.loads(cli("db", "info", "--db", ehr, "--json").out)
+    labs = told["tables"]["labevents"]
+    assert (labs["rows"], labs["outside_visits"]) == (3, 0)
+    assert (labs["first"], labs["last"]) == ("2100-02-02 08:00:00", "2100-02-04 08:00:00")
+    assert labs["lacks"] == {}
+    assert told["lacks"]["emar"] == "what was given, and what was held or refused"
+    with sqlite3.connect(ehr) as connection:  # as an older import is
+        connection.execute("ALTER TABLE d_labitems DROP COLUMN fluid")
+        connection.execute("UPDATE labevents SET hadm_id = NULL WHERE row_id = 1")
+        connection.execute("UPDATE admissions SET encounter = 'observation' WHERE row_id = 1")
+    connection.close()
+    told = json.loads(cli("db", "info", ehr, "--json").out)
+    assert told["tables"]["labevents"]["outside_visits"] == 1
+    assert told["tables"]["d_labitems"]["lacks"] == {"fluid": "specimen of a lab"}
+    assert told["encounters"] == {"observation": 1}
+    shown = cli("db", "info", ehr).out
+    assert "labevents\t3\t2100-02-02\t2100-02-04\t1\t" in shown
+    assert "d_labitems\t1\t\t\t\tspecimen of a lab" in shown
+    assert "Encounters: 1 observation" in shown
+    assert "(omr)" in shown.splitlines()[-1]
 
 
 def test_a_folder_that_is_no_mimic_is_one_line(cli, tmp_path):

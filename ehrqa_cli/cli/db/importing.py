@@ -13,7 +13,7 @@ from ehrqa_cli.cli.options import FILE, json_option
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport
+    from ehrqa_cli.ehr.mimic.options import ColumnReport, ImportOptions, ImportReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,8 +24,9 @@ FLAGS: dict[str, str] = {
     "whole_doses": "Keep only whole-number doses, in the drug's commonest unit.",
     "drop_labs_without_unit": "Drop labs whose unit is missing (INR is one).",
     "procedures_at_discharge": "Date procedures of the day of admission to the discharge.",
-    "keep_without_number": "Keep labs and intakes that have no numeric value.",
-    "keep_outside_visits": "Keep labs, cultures and transfers of no hospital visit.",
+    "drop_without_number": "Drop labs and events of the ICU that have no numeric value.",
+    "drop_outside_visits": "Drop labs, cultures, transfers and patients of no hospital visit.",
+    "drop_other_items": "List only chart, intake and output items in d_items.",
 }
 
 
@@ -50,9 +51,13 @@ def _import_options(command: Command) -> Command:
             type=int,
             multiple=True,
             metavar="ID",
-            help="Keep these chartevents items [default: the nine vital signs of EHRSQL].",
+            help="Keep these items of chartevents only.",
         ),
-        click.option("--all-chart-items", is_flag=True, help="Keep all of chartevents."),
+        click.option(
+            "--vital-signs",
+            is_flag=True,
+            help="Keep EHRSQL's nine vital signs of chartevents only: a tenth of its rows.",
+        ),
         click.option(
             "--patient",
             "patients",
@@ -79,44 +84,67 @@ def _import_options(command: Command) -> Command:
 @click.option("--out", type=FILE, metavar="FILE", help="The SQLite database to make.")
 @click.option("--to", metavar="ADDRESS", help="A server to write to instead: postgresql://...")
 @_import_options
+@click.option("--explain", is_flag=True, help="Say what becomes of every column of the files.")
 @json_option
 def import_command(
-    source: Path, out: Path | None, to: str | None, as_json: bool, **flags: Any
+    source: Path, out: Path | None, to: str | None, explain: bool, as_json: bool, **flags: Any
 ) -> int:
     """Import MIMIC-IV from DIR, with hosp/ and icu/ as PhysioNet ships them (.csv or .csv.gz).
 
-    Rows that no question can use (no numeric value, no hospital visit) are left out unless you
-    --keep them, and counted with the reason. Each option is one convention of EHRSQL-2024. An
-    import that fails leaves no FILE. With --to, DIR may also be a SQLite EHR; all tables are
-    written in one transaction, and a role that may only read is made for them.
+    All is kept unless an option drops it; what is dropped is counted with the reason. Each option
+    is one convention of EHRSQL-2024. An import that fails leaves no FILE. With --to, DIR may also
+    be a SQLite EHR; all tables are written in one transaction, and a role that may only read is
+    made for them. --explain without a place to write to imports nothing.
 
     \b
     Examples:
       ehrqa db import mimic-iv-2.2 --out ehr.sqlite
       ehrqa db import mimic-iv-2.2 --to postgresql://loader@dbhost/ehr
       ehrqa db import mimic-iv-demo --out ehr.sqlite --ehrsql --synthetic-costs 1
+      ehrqa db import mimic-iv-2.2 --explain
 
     \b
     Exit codes: 0 imported, 1 a file is missing or wrong (with line and column), 2 usage.
     """
     from ehrqa_cli.ehr.mimic.importer import import_mimic
 
+    if explain and out is None and to is None:
+        return _explain(source, as_json)
     if (out is None) == (to is None):
         raise UsageError("name one place to import to", "add --out FILE, or --to ADDRESS")
     options = _options(flags)
     if to is not None:
-        return _to_server(source, to, options, as_json)
+        return _to_server(source, to, options, as_json, explain)
     assert out is not None
     with diagnostics.progress("share") as advance:
         report = import_mimic(source, out, options, lambda what, done, of: advance(done, of, what))
     if as_json:
         output.json_line(_record(report))
     else:
-        _print(report)
+        _print(report, explain=explain)
     return 0
 
 
-def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool) -> int:
+def _explain(source: Path, as_json: bool) -> int:
+    """What would become of every column, from the headers of the files."""
+    from ehrqa_cli.ehr.mimic.accounting import explain
+
+    found = explain(source)
+    if as_json:
+        from dataclasses import asdict
+
+        output.json_line({"columns": [asdict(column) for column in found]})
+    else:
+        _columns(found)
+    return 0
+
+
+def _columns(found: tuple[ColumnReport, ...]) -> None:
+    rows = [(c.file, c.column, c.what, c.to or c.why) for c in found]
+    output.table(("file", "column", "is", "as, or why"), rows)
+
+
+def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool, explain: bool) -> int:
     from ehrqa_cli.cli.db.load import load_server
 
     report, loaded, seconds = load_server(source, to, options)
@@ -126,7 +154,7 @@ def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool) -> 
         output.json_line({**known, **said, "notes": list(loaded.notes), "seconds": seconds})
         return 0
     if report is not None:
-        _print(report, to)
+        _print(report, to, explain)
     speed = loaded.rows / seconds if seconds else 0
     what = f"{loaded.tables} tables, {loaded.rows:,} rows"
     output.line(f"{to}: {what} written in {seconds:.1f} s ({speed:,.0f} rows/s)")
@@ -138,11 +166,12 @@ def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool) -> 
 def _options(flags: dict[str, Any]) -> ImportOptions:
     from ehrqa_cli.ehr.mimic.options import EHRSQL_CHART_ITEMS, ImportOptions
 
-    chosen: frozenset[int] | None = frozenset(flags["chart_items"]) or EHRSQL_CHART_ITEMS
+    chosen = frozenset(flags["chart_items"])
+    chosen |= EHRSQL_CHART_ITEMS if flags["vital_signs"] else frozenset()
     options = ImportOptions(
         time_shift=flags["time_shift"],
         lower_case=not flags["keep_case"],
-        chart_items=None if flags["all_chart_items"] else chosen,
+        chart_items=chosen or None,
         patients=frozenset(flags["patients"]) or None,
         synthetic_costs=flags["synthetic_costs"],
         force=flags["force"],
@@ -151,7 +180,9 @@ def _options(flags: dict[str, Any]) -> ImportOptions:
     return options.as_ehrsql() if flags["ehrsql"] else options
 
 
-def _print(report: ImportReport, to: str = "") -> None:
+def _print(report: ImportReport, to: str = "", explain: bool = False) -> None:
+    if explain:
+        _columns(report.columns)
     rows = []
     for table in report.tables:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in table.dropped.items())
@@ -160,7 +191,10 @@ def _print(report: ImportReport, to: str = "") -> None:
     if report.missing:
         diagnostics.note(f"optional files that were not there: {', '.join(report.missing)}")
     if report.ignored:
-        diagnostics.note(f"{len(report.ignored)} files have no use here (--json names them)")
+        diagnostics.note(f"{len(report.ignored)} files have no use here (--explain says why)")
+    unknown = [f"{c.file}.{c.column}" for c in report.columns if c.what == "unknown"]
+    if unknown:
+        diagnostics.note(f"columns that this version does not know: {', '.join(unknown)}")
     place = "read" if to else str(report.out)
     output.line(f"{place}: {report.rows:,} rows in {report.seconds:.1f} s")
     output.line(f"'now' is {report.as_of} unless --as-of says otherwise")
@@ -176,4 +210,5 @@ def _record(report: ImportReport) -> dict[str, Any]:
         "missing": list(report.missing),
         "ignored": list(report.ignored),
         "tables": [asdict(table) for table in report.tables],
+        "columns": [asdict(column) for column in report.columns],
     }

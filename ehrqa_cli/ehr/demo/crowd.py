@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ehrqa_cli.ehr.demo.make import Row, rows_of
+from ehrqa_cli.ehr.demo.make import DEMO_TABLES, Row, rows_of
 from ehrqa_cli.ehr.demo.people import AS_OF, YEAR_START, Person, people
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
-from ehrqa_cli.ehr.schema import BY_NAME, TIME_TYPE, EhrTable
+from ehrqa_cli.ehr.schema import TIME_TYPE, EhrTable
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -77,7 +77,7 @@ class Pool:
         self.seed = seed
         self.people = people(seed, min(patients, POOL))
         made = rows_of(seed, self.people, vocabulary())
-        self.tables = {name: _arrays(BY_NAME[name], rows) for name, rows in made}
+        self.tables = {name: _arrays(DEMO_TABLES[name], rows) for name, rows in made}
         self.spans = {name: self._spans(rows["subject_id"]) for name, rows in self.tables.items()}
         moves = np.array([_moves(person) for person in self.people], dtype=np.int64)
         self.earliest, self.latest = moves.T
@@ -167,7 +167,7 @@ class Crowd:
             kept = self._seen(name, which, at, purpose)
             which, at = which[kept], at[kept]
         made: Rows = {}
-        for column in BY_NAME[name].columns[1:]:
+        for column in DEMO_TABLES[name].columns[1:]:
             values = self.pool.tables[name][column.name][at]
             if column.name in _STEPS:
                 values = _numbers(values) + self._further[which] * _STEPS[column.name]
@@ -179,7 +179,7 @@ class Crowd:
 
     def _seen(self, name: str, which: Ints, at: Ints, purpose: int) -> npt.NDArray[np.bool_]:
         """A share of the times at which something was observed, and what is taken once."""
-        when = _numbers(self.pool.tables[name][BY_NAME[name].time or ""])[at]
+        when = _numbers(self.pool.tables[name][DEMO_TABLES[name].time or ""])[at]
         other = (when[1:] != when[:-1]) | (which[1:] != which[:-1])
         time = np.concatenate([[0], np.cumsum(other)])[: len(at)]
         seen = self.chance(purpose)(len(at))[time] < self.share

@@ -164,7 +164,8 @@ def intake(dice: Dice, words: Vocabulary, person: Person, visit: Visit) -> Itera
     for stay in visit.stays:
         if stay.stay_id is not None:
             for at, fluid, volume in _volumes(dice, words.intake, stay, 0.35, (6, 20)):
-                yield (*_ids(person, visit), stay.stay_id, at, fluid.itemid, volume, "ml")
+                given = volume, "ml", volume, "ml"  # the whole of every bag
+                yield (*_ids(person, visit), stay.stay_id, at, fluid.itemid, *given)
 
 
 def output(dice: Dice, words: Vocabulary, person: Person, visit: Visit) -> Iterator[Row]:

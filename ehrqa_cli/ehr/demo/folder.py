@@ -20,10 +20,10 @@ from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr import schema
 from ehrqa_cli.ehr.backend import parquet
 from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Column, Crowd, Pool, Rows
-from ehrqa_cli.ehr.demo.make import dictionaries, meta
+from ehrqa_cli.ehr.demo.make import DEMO_TABLES, dictionaries, meta
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.mimic import costs
-from ehrqa_cli.ehr.schema import BY_NAME, EhrTable
+from ehrqa_cli.ehr.schema import EhrTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -118,13 +118,13 @@ def _write_part(
     crowd = Crowd(pool, part, first, min(size.part, size.patients - first), size.share)
     base, charged = part * _STRIDE, part * _STRIDE
     for name, rows in crowd.tables():
-        _write(connection, out, part, BY_NAME[name], rows, base)
+        _write(connection, out, part, DEMO_TABLES[name], rows, base)
         if name in costs.PRICED:
             bill = _bill(size.seed, name, rows, base)
-            _write(connection, out, part, BY_NAME["cost"], bill, charged, name)
+            _write(connection, out, part, DEMO_TABLES["cost"], bill, charged, name)
             charged += _length(rows)
     for name, rows in more(crowd) if more is not None else ():
-        _write(connection, out, part, BY_NAME[name], rows, base)
+        _write(connection, out, part, DEMO_TABLES[name], rows, base)
 
 
 def _bill(seed: int, name: str, rows: Rows, base: int) -> Rows:
@@ -204,7 +204,7 @@ def _finish(
 ) -> None:
     """The dictionaries, and last of all ``ehrqa_meta``: then the folder is complete."""
     for name, rows in {**dictionaries(vocabulary()), **whole}.items():
-        table = BY_NAME[name]
+        table = DEMO_TABLES[name]
         columns = ", ".join(f"{c.name} {parquet.type_of(c.type)}" for c in table.columns)
         connection.execute(f"CREATE OR REPLACE TEMP TABLE one ({columns})")
         marks = ", ".join("?" * len(table.columns))

@@ -21,6 +21,15 @@ from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 
 Row = tuple[object, ...]
 _FORMAT = "1"
+_OURS = {  # columns that EHRSQL-2024 lacks and the demo has
+    *("ref_range_lower", "ref_range_upper", "flag", "fluid", "category", "amount", "amountuom"),
+    *("encounter", "hospital_expire_flag"),
+}
+# Tables with the columns that the demo has of them.
+DEMO_TABLES = {
+    name: table.only(_OURS - {"category"} if name == "d_items" else _OURS)
+    for name, table in BY_NAME.items()
+}
 _DRAWN: dict[str, Callable[[Dice, Vocabulary, Person, Visit], Iterator[Row]]] = {
     "diagnoses_icd": demo_events.diagnoses,
     "procedures_icd": demo_events.procedures,
@@ -48,12 +57,13 @@ def build_demo(out: Path, seed: int = 7, patients: int = 300, force: bool = Fals
     who = people(seed, patients)
     words = vocabulary()
     with bulk.new_database(out, force) as connection:
-        for table in TABLES:
+        made = [DEMO_TABLES[table.name] for table in TABLES]
+        for table in made:
             connection.execute(table.ddl())
         for name, rows in (*dictionaries(words).items(), *rows_of(seed, who, words)):
-            bulk.insert(connection, BY_NAME[name], rows)
+            bulk.insert(connection, DEMO_TABLES[name], rows)
         add_costs(connection, seed)
-        bulk.index(connection, TABLES)
+        bulk.index(connection, made)
         bulk.write_meta(connection, meta(seed, patients))
 
 
@@ -102,7 +112,10 @@ def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
     return {
         "d_icd_diagnoses": list(words.diagnoses.items()),
         "d_icd_procedures": list(words.procedures.items()),
-        "d_labitems": [(lab.itemid, lab.label) for lab in words.labs.values()],
+        "d_labitems": [
+            (lab.itemid, lab.label, "urine" if lab.panel == "urine" else "blood", lab.panel)
+            for lab in words.labs.values()
+        ],
         "d_items": items,
     }
 
@@ -110,18 +123,24 @@ def dictionaries(words: Vocabulary) -> dict[str, list[Row]]:
 def _people(who: list[Person]) -> Iterator[tuple[str, Iterator[Row]]]:
     text = demo_events.text
     yield "patients", ((p.subject_id, p.gender, text(p.born), _day(p.died)) for p in who)
-    columns = BY_NAME["admissions"].names()[5:]
+    columns = DEMO_TABLES["admissions"].names()[5:]
     yield (
         "admissions",
         (
             (
                 *(p.subject_id, v.hadm_id, text(v.start), text(v.end)),
-                *({**v.facts, "age": p.age(v.start)}[column] for column in columns),
+                *(_facts(p, v)[column] for column in columns),
             )
             for p in who
             for v in p.visits
         ),
     )
+
+
+def _facts(person: Person, visit: Visit) -> dict[str, object]:
+    died = int(visit.died and visit.end is not None)
+    more = {"age": person.age(visit.start), "encounter": "inpatient", "hospital_expire_flag": died}
+    return {**visit.facts, **more}
 
 
 def _day(when: datetime | None) -> str | None:

@@ -70,8 +70,9 @@ class _Import:
         """Fill a table from its file, if it is there."""
         table = BY_NAME[name]
         report = TableReport(name, table.file or "")
-        self.reports.append(report)
         made = self.made.get(name)
+        if made is not None or not table.optional:
+            self.reports.append(report)
         if made is None:
             return
         reader = self.files[report.file].rows(made.columns, report, self.note)

@@ -195,7 +195,8 @@ def _fitting(arm: Arm, layout: Layout) -> Arm:
 def _beyond(base: EventTable, kind: str, layout: Layout) -> EventTable:
     table = base.table
     if kind == "lab" and layout.has(table, "value"):
-        said = f"COALESCE({table}.valuenum, {table}.value)"
+        told = f", {table}.comments" if layout.has(table, "comments") else ""
+        said = f"COALESCE({table}.valuenum, {table}.value{told})"
         return replace(base, shown=said, fixed=f"{said} IS NOT NULL")
     if kind == "intake" and layout.has(table, "amount", "amountuom"):
         return replace(base, value="amount", unit="amountuom", end="endtime")

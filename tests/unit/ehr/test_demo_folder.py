@@ -17,12 +17,14 @@ from ehrqa_cli.ehr.demo import crowd as demo_crowd
 from ehrqa_cli.ehr.demo import folder as demo_folder
 from ehrqa_cli.ehr.demo.crowd import NEVER, Coded, Crowd, Pool, Rows, seconds
 from ehrqa_cli.ehr.demo.folder import Size, build_folder
-from ehrqa_cli.ehr.demo.make import build_demo
+from ehrqa_cli.ehr.demo.make import DEMO_TABLES, build_demo
 from ehrqa_cli.ehr.demo.people import AS_OF
 from ehrqa_cli.ehr.demo.vocabulary import vocabulary
 from ehrqa_cli.ehr.mimic.costs import price
 from ehrqa_cli.ehr.schema import BY_NAME, TABLES
 from ehrqa_cli.vqa.tables.demo_films import RELATIONS, dictionaries, films
+
+DEMO = [DEMO_TABLES[table.name] for table in TABLES]
 
 # Patients of the small demo, of the pool, and of the part that is drawn from it.
 COUNT, POOLED, MANY = 400, 600, 1500
@@ -192,7 +194,7 @@ def test_the_first_patients_are_those_of_the_sqlite_file(
 
     build_folder(tmp_path / "a", Size(COUNT, seed=5))
     database = open_database(tmp_path / "a")
-    for table in TABLES:
+    for table in DEMO:
         names, order = table.names(), "row_id"
         if table.name == "cost":  # numbered by part, and not by what the costs are for
             names, order = names[1:], "event_type, event_id"
@@ -217,7 +219,7 @@ def test_a_folder_is_an_ehr_and_the_same_twice(tmp_path: Path) -> None:
     build(tmp_path / "b")
     assert content(tmp_path / "a") == content(tmp_path / "b")
     database = open_database(tmp_path / "a")
-    for table in TABLES:
+    for table in DEMO:
         assert set(database.schema()[table.name]) == set(table.names())
         sql = f"SELECT count(*), count(DISTINCT row_id) FROM {table.name}"
         count, distinct = database.execute(sql).rows[0]

@@ -13,13 +13,14 @@ import pytest
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
-from ehrqa_cli.ehr.mimic.events import dose_text, whole_dose
+from ehrqa_cli.ehr.mimic.events import whole_dose
+from ehrqa_cli.ehr.mimic.fields import dose_text
 from ehrqa_cli.ehr.mimic.importer import import_mimic
 from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport
 from ehrqa_cli.ehr.mimic.values import Dates, birth
+from ehrqa_cli.ehr.schema import OPTIONAL_TABLES
 
 MakeRelease = Callable[..., Path]
-ALL_ITEMS = ImportOptions(chart_items=None)
 
 
 def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -41,13 +42,14 @@ def test_defaults(release: MakeRelease, tmp_path: Path, zipped: bool) -> None:
     for table in report.tables:
         assert table.read == table.kept + sum(table.dropped.values())
     assert rows(out, "SELECT * FROM patients ORDER BY row_id") == [
-        (0, 1, "f", "2100-07-17 00:00:00", None),
-        (1, 2, "m", "2110-07-17 00:00:00", "2182-03-01 00:00:00"),
+        (0, 1, "f", "2100-07-17 00:00:00", None, "2011 - 2013"),
+        (1, 2, "m", "2110-07-17 00:00:00", "2182-03-01 00:00:00", "2014 - 2016"),
+        (2, 3, "f", "2130-07-17 00:00:00", None, "2014 - 2016"),
     ]
-    assert dropped(report, "patients") == {"no hospital visit": 1}
     assert rows(out, "SELECT * FROM admissions ORDER BY row_id")[1] == (
         *(1, 1, 12, "2152-06-01 08:30:00", "2152-06-02 08:30:00"),
         *("ew emer.", "emergency room", "home", "other", "?", None, 52),
+        *("a", None, "inpatient"),  # the file has no column of the ED, and none of the flag
     )
     assert rows(out, "SELECT icd_code, charttime FROM diagnoses_icd ORDER BY row_id") == [
         ("icd9|4019", "2150-03-01 10:00:00"),
@@ -63,19 +65,33 @@ def test_defaults(release: MakeRelease, tmp_path: Path, zipped: bool) -> None:
     assert rows(out, labs) == [
         (0, 50912, 2.5, "mg/dl", 1.2, "abnormal"),
         (1, 51237, 1.1, None, 1.1, None),
-        (2, 50912, 1.0, "mg/dl", 1.2, None),
+        (2, 50971, None, "meq/l", 5.1, None),
+        (3, 50912, 0.9, "mg/dl", 1.2, None),
+        (4, 50912, 1.0, "mg/dl", 1.2, None),
     ]
-    assert dropped(report, "labevents") == {
-        "no numeric value": 1,
-        "belongs to no hospital visit": 1,
-    }
+    said = "SELECT hadm_id, value, specimen_id, priority, comments FROM labevents"
+    assert rows(out, said)[2:4] == [
+        (11, "___", 7, "stat", "hemolyzed,\nrepeat"),
+        (None, "0.9", 7, "routine", None),
+    ]
+    assert rows(out, "SELECT label, fluid, category FROM d_labitems WHERE itemid = 51237") == [
+        ("inr(pt)", "blood", "hematology")
+    ]
     assert rows(out, "SELECT drug, dose_val_rx FROM prescriptions ORDER BY row_id") == [
         ("vancomycin", "1000.0"),
         ("epoetin", "20000.0"),
         ("senna", "8.6"),
         ("oxycodone", "5-10"),
     ]
-    assert rows(out, "SELECT itemid, stay_id FROM chartevents ORDER BY row_id") == [(220045, 31)]
+    charted = "SELECT itemid, stay_id, valuenum, value FROM chartevents ORDER BY row_id"
+    assert rows(out, charted) == [(220045, 31, 88.0, None), (220179, 31, 120.0, None)]
+    assert dropped(report, "chartevents") == {"its hospital visit is not imported": 1}
+    given = "SELECT totalamount, endtime, amount FROM inputevents ORDER BY row_id"
+    assert rows(out, given) == [
+        (200.0, "2150-03-01 14:00:00", 1.0),
+        (None, "2150-03-01 16:00:00", 1.0),
+    ]
+    assert rows(out, "SELECT hadm_id, subject_id FROM transfers ORDER BY row_id")[2] == (None, 3)
     micro = "SELECT charttime, test_name, org_name FROM microbiologyevents"
     assert rows(out, micro) == [
         ("2150-03-01 15:00:00", "urine culture", "escherichia coli"),
@@ -83,7 +99,7 @@ def test_defaults(release: MakeRelease, tmp_path: Path, zipped: bool) -> None:
     ]
     assert rows(out, "SELECT count(*) FROM cost") == [(0,)]
     assert report.as_of == "2181-12-31 23:59:00"
-    assert not report.missing
+    assert set(report.missing) == {t.file for t in OPTIONAL_TABLES if t.file}
 
 
 def test_it_opens_as_an_ehr(release: MakeRelease, tmp_path: Path) -> None:
@@ -157,34 +173,37 @@ def test_a_patient_still_in_hospital(release: MakeRelease, tmp_path: Path) -> No
     assert dropped(report, "labevents") == {"after the present": 1}
 
 
-def test_options_that_keep_more(release: MakeRelease, tmp_path: Path) -> None:
+def test_options_that_drop(release: MakeRelease, tmp_path: Path) -> None:
     out = tmp_path / "ehr.sqlite"
     options = ImportOptions(
-        chart_items=None,
+        chart_items=frozenset({220045}),
         lower_case=False,
-        keep_without_number=True,
-        keep_outside_visits=True,
+        drop_without_number=True,
+        drop_outside_visits=True,
+        drop_other_items=True,
         synthetic_costs=5,
     )
     report = import_mimic(release(), out, options)
-    assert rows(out, "SELECT hadm_id, valuenum FROM labevents ORDER BY row_id") == [
-        (11, 2.5),
-        (11, 1.1),
-        (11, None),
-        (None, 0.9),
-        (21, 1.0),
-    ]
-    # a transfer of a patient without any visit
+    assert dropped(report, "patients") == {"no hospital visit": 1}
+    assert dropped(report, "labevents") == {
+        "no numeric value": 1,
+        "belongs to no hospital visit": 1,
+    }
+    assert dropped(report, "inputevents") == {"no numeric value": 1}
     assert dropped(report, "transfers") == {"belongs to no hospital visit": 1}
-    assert len(rows(out, "SELECT * FROM chartevents ORDER BY row_id")) == 2
+    assert dropped(report, "d_items") == {"an item of another table": 1}
+    assert dropped(report, "chartevents") == {
+        "its item is not asked for": 1,
+        "its hospital visit is not imported": 1,
+    }
     assert rows(out, "SELECT spec_type_desc FROM microbiologyevents ORDER BY row_id") == [
         ("URINE",),
         ("BLOOD CULTURE",),
     ]
     costs = rows(out, "SELECT row_id, event_type, event_id, cost FROM cost ORDER BY row_id")
     assert [c[0] for c in costs] == list(range(len(costs)))
-    assert len(costs) == 3 + 4 + 2 + 4  # diagnoses, labs in a visit, procedures, prescriptions
-    assert len({c[3] for c in costs if c[1] == "labevents" and c[2] in (0, 4)}) == 1
+    assert len(costs) == 3 + 3 + 2 + 4  # diagnoses, labs in a visit, procedures, prescriptions
+    assert len({c[3] for c in costs if c[1] == "labevents" and c[2] in (0, 2)}) == 1
 
 
 def test_chosen_patients(release: MakeRelease, tmp_path: Path) -> None:
@@ -204,7 +223,7 @@ def test_required_file_missing(release: MakeRelease, tmp_path: Path, missing: st
 
 def test_optional_file_missing(release: MakeRelease, tmp_path: Path) -> None:
     report = import_mimic(release({"hosp/microbiologyevents": None}), tmp_path / "ehr.sqlite")
-    assert report.missing == ("hosp/microbiologyevents",)
+    assert "hosp/microbiologyevents" in report.missing
     assert rows(tmp_path / "ehr.sqlite", "SELECT count(*) FROM microbiologyevents") == [(0,)]
 
 
@@ -293,7 +312,7 @@ def test_byte_order_mark_and_windows_line_ends(release: MakeRelease, tmp_path: P
     path = folder / "hosp/patients.csv"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     import_mimic(folder, tmp_path / "ehr.sqlite")
-    assert rows(tmp_path / "ehr.sqlite", "SELECT count(*) FROM patients") == [(2,)]
+    assert rows(tmp_path / "ehr.sqlite", "SELECT count(*) FROM patients") == [(3,)]
 
 
 def test_existing_output_is_kept_unless_forced(release: MakeRelease, tmp_path: Path) -> None:
@@ -343,7 +362,7 @@ def test_a_visit_that_stands_twice(release: MakeRelease, tmp_path: Path) -> None
 def test_same_release_same_bytes(release: MakeRelease, tmp_path: Path) -> None:
     folder = release()
     for name in ("a.sqlite", "b.sqlite"):
-        import_mimic(folder, tmp_path / name, ALL_ITEMS)
+        import_mimic(folder, tmp_path / name)
     assert (tmp_path / "a.sqlite").read_bytes() == (tmp_path / "b.sqlite").read_bytes()
 
 
