@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ehrqa_cli.concepts import labs
 from ehrqa_cli.concepts.meaning import LONGEST, Meanings, folded
-from ehrqa_cli.contracts.concepts import Concept, Item
+from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
 from ehrqa_cli.text2sql.linking.context import (
@@ -38,6 +39,9 @@ _COUNTS = {
 }
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
+# Words that make another disease of one.
+_QUALIFIERS = lists.word_list(WORDS, "qualifiers")
+_RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
 # What is compared with a number is measured.
 _COMPARED = re.compile(
     r" (?:(?:levels?|counts?|values?|was|were|is|that|of|ever|fell|went) )*"
@@ -97,7 +101,37 @@ class Meant:
             if restricted or possible:
                 taken.append((first, last))
         for mention in joined(text, mentions):
-            yield self._read(text, tokens, mention)
+            found = self._read(text, tokens, mention)
+            yield from self._by_test(found) if isinstance(found, Link) else (found,)
+
+    def _by_test(self, link: Link) -> Iterator[Link]:
+        """A link, and where its organism is called resistant, what it was tested with: those of
+        that name and the organism itself, where it was found resistant."""
+        said = _RESISTANT.fullmatch(str(link.value)) if link.types == ("organism",) else None
+        organism = self._live(said["organism"], "organism") if said else None
+        tested = self._live(said["drug"], "antibiotic") if said else None
+        if organism is None or tested is None:
+            yield link
+            return
+        items = dict.fromkeys((*link.concepts[0].items, *organism.items))
+        both = replace(link.concepts[0], items=tuple(items))
+        yield replace(link, concepts=(both,))
+        yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
+
+    def _qualified(self, concept: Concept, qualifier: str) -> list[Concept]:
+        """The disease of that sort: by a name that has the word, or of its items those that have
+        it; none where nothing tells."""
+        for phrase in concept.phrases:
+            known = self._live(f"{qualifier} {phrase}", concept.kind)
+            if known is not None:
+                return [known]
+        items = tuple(item for item in concept.items if qualifier in stems(item.name))
+        name = f"{qualifier} {concept.name}"
+        return [replace(concept, name=name, items=items, about="")] if items else []
+
+    def _live(self, phrase: str, kind: str) -> Concept | None:
+        found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
+        return next(found, None)
 
     def of_value(self, link: Link, text: str) -> Link:
         """A link to one name of an item, with the items that hold the words of the mention too."""
@@ -151,6 +185,9 @@ class Meant:
         meant = _one([concept for concept in options[kind] if concept.items])
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
+        qualifier = tokens[mention.first - 1] if mention.first else None
+        if len(meant) == 1 and kind == "dx" and qualifier and qualifier.text in _QUALIFIERS:
+            start, meant = qualifier.start, self._qualified(meant[0], qualifier.text)
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
@@ -207,17 +244,7 @@ def _one(concepts: list[Concept]) -> list[Concept]:
 
 def _narrowed(concept: Concept) -> Concept:
     """Of a lab test in blood the commonest item, not each that measures the same."""
-    if not concept.alone or not concept.items:
-        return concept
-    first = concept.items[0]
-    return replace(concept, items=tuple(item for item in concept.items if _alike(item, first)))
-
-
-def _alike(item: Item, other: Item) -> bool:
-    mine, its = (
-        (x.table, x.name.lower(), x.specimen.lower(), x.category.lower()) for x in (item, other)
-    )
-    return mine == its
+    return replace(concept, items=labs.meant(concept.items)) if concept.alone else concept
 
 
 def _nearest(tokens: list[Token], first: int, last: int) -> str | None:

@@ -15,6 +15,16 @@ _EITHER = re.compile(r" (?:or|and/or) (?:an? |the |any )?|,? \(?including ")
 _EXCEPT = re.compile(
     r",? \(?(?:other than|except(?:ing)?(?: for)?|excluding|apart from|but not|not counting) "
 )
+# Words beside a name that say no more than that it is recorded, in whatever form.
+_IDLE_BEFORE = re.compile(
+    r"(?:^|[ (])((?:any (?:kind|type|sort|form) of |any |some (?:kind|sort|form) of |documented "
+    r"|recorded |charted |coded |diagnosed |known ))$"
+)
+_IDLE_AFTER = re.compile(
+    r" (?:of any (?:kind|type|sort|form|cause|stage)|(?:by|in|on) (?:the )?(?:billing |icd )?codes?"
+    r"|(?:coded|charted|recorded|documented|on record|in the record|on file|on the chart)"
+    r"(?: in the chart)?|whatever the (?:cause|type|kind|form)|by any route)(?![\w-])"
+)
 
 
 @dataclass(frozen=True)
@@ -31,15 +41,25 @@ class Mention:
 
 def joined(text: str, mentions: Iterable[Mention]) -> list[Mention]:
     """The mentions, in order, with what says one thing as one: "transfused red cells", "bypass
-    (cabg)", "withdrawal or dts", "nsaids other than aspirin"."""
+    (cabg)", "withdrawal or dts", "nsaids other than aspirin"; words that add nothing go with
+    them: "any kind of dialysis"."""
     kept: list[Mention] = []
-    for mention in sorted(mentions, key=lambda mention: mention.start):
+    for mention in (_with_idle(text, m) for m in sorted(mentions, key=lambda m: m.start)):
         both = _both(text, kept[-1], mention) if kept else None
         if both:
             kept[-1] = both
         else:
             kept.append(mention)
     return kept
+
+
+def _with_idle(text: str, mention: Mention) -> Mention:
+    before, after = (
+        _IDLE_BEFORE.search(text[: mention.start]),
+        _IDLE_AFTER.match(text[mention.end :]),
+    )
+    start = before.start(1) if before else mention.start
+    return replace(mention, start=start, end=mention.end + (after.end() if after else 0))
 
 
 def _both(text: str, one: Mention, other: Mention) -> Mention | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
@@ -42,6 +42,10 @@ _OUTSIDE = re.compile(
 # "Which patients are black?": the model is given words that it knows.
 _IS = re.compile(r"\b(?:who |that )?(?:is|are|was|were)(?: an?)? ?$")
 _ADMITTED = "were admitted"
+_CARED_FOR = re.compile(
+    r"(?:\b(?:cared for|seen|treated|looked after|managed|followed) )?"
+    r"(?:by|on|under|in)(?: the)? ?$"
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,14 @@ def restrictions(text: str, links: Iterable[Link]) -> list[Restriction]:
 
 
 def _found(text: str, link: Link) -> Restriction:
-    is_so = _IS.search(text[: link.start]) if link.types == ("race",) else None
-    if is_so:
-        return Restriction(link, (is_so.start(), link.end, _ADMITTED))
-    return Restriction(link, (link.start, link.end, ""))
+    before, start, end, instead = text[: link.start], link.start, link.end, ""
+    if link.types == ("race",) and (is_so := _IS.search(before)):
+        start, instead = is_so.start(), _ADMITTED
+    if link.types == ("service",) and (by := _CARED_FOR.search(before)):
+        start, end, instead = by.start(), _after_service(text, end), "admitted"
+    return Restriction(replace(link, start=start, end=end), (start, end, instead))
+
+
+def _after_service(text: str, end: int) -> int:
+    noun = re.match(r" (?:service|team)\b", text[end:])
+    return end + noun.end() if noun else end
