@@ -102,7 +102,7 @@ ARMS: dict[str, tuple[str, tuple[Arm, ...]]] = {
             Arm(
                 "emar", "emar.charttime", "medication", "emar.medication",
                 _DOSE.format(column="dose_given"), _DOSE.format(column="dose_given_unit"),
-                fixed=_WAS_GIVEN,
+                route=_DOSE.format(column="route"), fixed=_WAS_GIVEN,
             ),
             _INFUSED,
         ),
@@ -198,7 +198,7 @@ def _fitting(arm: Arm, layout: Layout) -> Arm:
     """The arm without what this database has no columns for."""
     wanted = _OPTIONAL.get(arm.table, ())
     if arm.table == "emar" and not layout.has("emar_detail"):
-        return replace(arm, value="NULL", unit="NULL")
+        return replace(arm, value="NULL", unit="NULL", route="NULL")
     if wanted and not layout.has(arm.table, *wanted):
         value, unit = f"{arm.table}.totalamount", f"{arm.table}.totalamountuom"
         return replace(arm, value=value, unit=unit, end="NULL")

@@ -61,10 +61,12 @@ def _converted(value: float, unit: str, concept: Concept) -> float | int | None:
 def _asked_in(text: str, link: Link) -> tuple[Concept, int] | None:
     """The concept with the items of the unit in which its value is asked for ("weight in pounds"),
     and where that unit ends."""
-    start = text.find(" in ", link.end, link.end + 4)
-    unit = find_unit(text, start + 3) if start == link.end and link.concepts else None
-    if unit is None or link.concepts[0].kind not in _MEASURED:
+    if not link.concepts or link.concepts[0].kind not in _MEASURED:
         return None
     concept = link.concepts[0]
+    start = text.find(" in ", link.end, link.end + 4)
+    unit = find_unit(text, start + 3) if start == link.end else None
+    if unit is None:
+        return None
     items = tuple(item for item in concept.items if item.unit and same(item.unit, unit[0]))
     return (replace(concept, items=items), unit[1]) if items else None

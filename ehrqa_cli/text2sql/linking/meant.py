@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ehrqa_cli.concepts import labs
 from ehrqa_cli.concepts.meaning import LONGEST, Meanings, folded
+from ehrqa_cli.concepts.micro import is_organism
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
@@ -167,6 +168,8 @@ class Meant:
         for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
             options.setdefault(concept.kind, []).append(concept)
         for kind, value in whole.items():
+            if kind == "organism" and not is_organism(value):
+                continue  # "positive" is a result
             options.setdefault(kind, [self.meanings.of_name(kind, value)])
         return options
 
