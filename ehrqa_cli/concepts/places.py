@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ehrqa_cli.concepts.namewords import listed, names_fit, plain, table
+from ehrqa_cli.concepts.names import lists, table
+from ehrqa_cli.concepts.namewords import names_fit, plain
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 COLUMNS = {
@@ -30,7 +30,7 @@ COLUMNS = {
     "race": "race",
     "ethnicity": "race",
 }
-_DATA = Path(__file__).with_name("data") / "places.tsv"
+_DATA = "places.tsv"
 _FIELDS = 4
 _SHOWN = 6  # values that a definition tells
 _BRACKETS = re.compile(r"\(([^)]*)\)")
@@ -65,7 +65,7 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         phrases=(rule.name, *rule.phrases),
         items=tuple(members),
         about=_about(members),
-        source="concepts/data/places.tsv",
+        source=f"concepts/data/{_DATA}",
     )
 
 
@@ -106,4 +106,4 @@ def _called(kind: str, text: str) -> Iterator[str]:
 @cache
 def _rules() -> tuple[Rule, ...]:
     rows = table(_DATA, _FIELDS)
-    return tuple(Rule(row[0], row[1], listed(row[2]), listed(row[3])) for row in rows)
+    return tuple(Rule(row[0], row[1], lists(row[2]), lists(row[3])) for row in rows)

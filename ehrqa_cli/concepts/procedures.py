@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ehrqa_cli.concepts.namewords import NameIndex, listed, table
+from ehrqa_cli.concepts.names import lists, table
+from ehrqa_cli.concepts.namewords import NameIndex
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 KIND = "proc"
 TABLES = frozenset({"procedures_icd", "procedureevents", "hcpcsevents"})
 _INFUSIONS = "inputevents"
-_DATA = Path(__file__).with_name("data") / "procedures.tsv"
+_DATA = "procedures.tsv"
 _FIELDS = 7
 _SHOWN = 4  # codes of a system that a definition tells
 _SYSTEMS = {"9": "ICD-9", "x": "ICD-10-PCS", "h": "HCPCS"}
@@ -64,7 +64,7 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         phrases=tuple(phrases),
         items=tuple(sorted(items, key=lambda item: (-item.rows, str(item.code)))),
         about=_about(rule),
-        source="concepts/data/procedures.tsv",
+        source=f"concepts/data/{_DATA}",
     )
 
 
@@ -145,7 +145,7 @@ def _system(code: str) -> tuple[str, str]:
 @cache
 def _rules() -> dict[str, Rule]:
     rows = table(_DATA, _FIELDS)
-    return {row[0]: Rule(row[0], *map(listed, row[1:])) for row in rows}
+    return {row[0]: Rule(row[0], *map(lists, row[1:])) for row in rows}
 
 
 @cache

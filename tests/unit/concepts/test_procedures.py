@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ehrqa_cli.concepts import namewords, procedures
+from ehrqa_cli.concepts import names, namewords, procedures
 from ehrqa_cli.contracts.concepts import Item
 
 CODES = {
@@ -97,21 +97,21 @@ def test_verbs_are_phrases_too():
 
 
 def test_the_table_can_be_read_as_its_head_says():
-    rules = {row[0]: row for row in namewords.table(procedures._DATA, procedures._FIELDS)}
+    rules = {row[0]: row for row in names.table(procedures._DATA, procedures._FIELDS)}
     assert len(rules) >= 250
-    for name, (_, phrases, verbs, codes, names, includes, inputs) in rules.items():
-        assert codes or names or includes, name
-        for phrase in (name, *namewords.listed(phrases), *namewords.listed(verbs)):
+    for name, (_, phrases, verbs, codes, titles, includes, inputs) in rules.items():
+        assert codes or titles or includes, name
+        for phrase in (name, *names.lists(phrases), *names.lists(verbs)):
             assert phrase == namewords.plain(phrase), phrase
-        for code in namewords.listed(codes):
+        for code in names.lists(codes):
             assert code[:2] in ("9:", "x:", "h:") and re.compile(code[2:].replace("?", ".")), code
             length = len(re.sub(r"\[[^]]*\]", "?", code[2:]))
             assert length <= {"9": 4, "x": 7, "h": 5}[code[0]], code
-        for line in (*namewords.listed(names), *namewords.listed(inputs)):
+        for line in (*names.lists(titles), *names.lists(inputs)):
             bare = re.sub(r" & !?|^[=!]|\*(?= |$)", " ", line)
             assert bare.split() == namewords.plain(bare).split(), line
             assert not re.match(r"\w{1,2}\*", line), line
-        assert set(namewords.listed(includes)) <= rules.keys() - {name}, name
+        assert set(names.lists(includes)) <= rules.keys() - {name}, name
 
 
 def test_a_phrase_means_one_procedure():
