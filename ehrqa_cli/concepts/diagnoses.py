@@ -10,9 +10,11 @@ from functools import cache
 
 from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
 from ehrqa_cli.concepts.icd_titles import (
+    GENERAL,
     Phrases,
-    asserted,
+    affirming,
     british,
+    exists,
     folded,
     lines,
     places_of,
@@ -35,7 +37,7 @@ class _Named:
 
     name: str
     phrases: list[str] = field(default_factory=list)
-    items: dict[tuple[str, str | int], Item] = field(default_factory=dict)
+    items: dict[tuple[str, str, str | int], Item] = field(default_factory=dict)
     about: list[str] = field(default_factory=list)
     source: str = ""
     words: list[str] = field(default_factory=list)
@@ -43,7 +45,7 @@ class _Named:
     def add(self, items: Iterable[Item]) -> None:
         """Takes members; one that is there already counts once."""
         for item in items:
-            self.items[item.column, item.code] = item
+            self.items[item.table, item.column, item.code] = item
 
 
 def resolve(items: Sequence[Item]) -> list[Concept]:
@@ -77,7 +79,7 @@ def _told_apart(
     wider: dict[str, _Named] = {}
     for name, node in titled.items():
         own = [p for p in node.phrases if folded(p) not in taken and (p == name or p not in titled)]
-        node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3]
+        node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3 and words_of(p) - GENERAL]
         yield node
         for phrase in {plain(p) for p in node.phrases} - {"", *node.phrases}:
             if phrase not in titled and folded(phrase) not in taken:
@@ -91,32 +93,47 @@ def _told_apart(
     yield from wider.values()
 
 
-def narrowed(phrase: str, known: Mapping[str, Sequence[Concept]]) -> Concept | None:
-    """Reads what no concept is called as a part of one: "acute X", "X with Y", "X due to Y".
+def narrowed(
+    phrase: str, known: Mapping[str, Sequence[Concept]], items: Sequence[Item]
+) -> Concept | None:
+    """Reads what no concept is called by the words of titles: "acute X", "X with Y", "dengue".
 
-    The longest beginning, middle or end of ``phrase`` that is in ``known`` (concepts by phrase) is
-    X; its members stay whose names affirm all the other words, in the families of words.tsv.
+    The longest part of ``phrase`` that is in ``known`` (concepts by phrase) is X; its members stay
+    whose names affirm all the other words. Without an X: all of ``items`` that affirm the phrase.
+    Words count in the families of words.tsv. A last resort: other kinds of concepts come first.
 
     Returns:
-        A concept of the members that stay, or None: nothing known in it, or no member has the rest.
+        A concept of the members that stay, without any where only ICD has such a title, and None
+        where it has none either.
     """
     said = phrase.lower().split()
-    if "without" in said or "no" in said:
+    words = words_of(phrase)
+    if {"without", "no", "not"} & set(said) or not words - GENERAL:
         return None
+    base, rest = _part(said, known)
+    if base and not rest:
+        return None
+    pool = [item for each in base for item in each.items] if base else _Record(items).own
+    kept = {pool[place] for place in affirming(rest or words, [item.name for item in pool])}
+    if not kept and not exists(words):
+        return None
+    about = "; ".join(
+        [*(each.about for each in base), f"titles with {', '.join(sorted(rest or words))}"]
+    )
+    members = tuple(item for item in dict.fromkeys(pool) if item in kept)
+    return Concept("dx", phrase, (phrase,), members, about, "words of titles")
+
+
+def _part(
+    said: list[str], known: Mapping[str, Sequence[Concept]]
+) -> tuple[list[Concept], frozenset[str]]:
+    """The concepts of the longest part of a phrase that is known, and the words beside it."""
     for size in range(len(said) - 1, 0, -1):
         for start in range(len(said) - size + 1):
-            wide = [
-                c for c in known.get(" ".join(said[start : start + size]), ()) if c.kind == "dx"
-            ]
-            rest = words_of(" ".join(said[:start] + said[start + size :]))
-            for concept in wide if rest else ():
-                kept = tuple(i for i in concept.items if rest <= asserted(i.name))
-                if kept:
-                    about = f"{concept.about}; titles with {', '.join(sorted(rest))}"
-                    return Concept("dx", phrase, (phrase,), kept, about, "words of titles")
-            if wide:
-                return None
-    return None
+            found = known.get(" ".join(said[start : start + size]), ())
+            if own := [concept for concept in found if concept.kind == "dx"]:
+                return own, words_of(" ".join(said[:start] + said[start + size :]))
+    return [], frozenset()
 
 
 def by_code(text: str, items: Sequence[Item]) -> Concept | None:
@@ -133,19 +150,18 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
     )
     parts = re.split(r"\s*(?:,|;|\bor\b|\band\b|\s)\s*", match[2]) if match else []
     record = _Record(items)
-    found: dict[tuple[str, str | int], Item] = {}
+    found = _Named(text)
     for part in parts:
         wanted = _pattern(part, int(match[1]) if match and match[1] else 0)
         if not wanted:
             return None
         for version, pattern in wanted:
-            for item in record.index.items(version, record.index.codes(version, pattern)):
-                found[item.column, item.code] = item
-    if not parts or (not found and text.strip().isdigit()):
+            found.add(record.index.items(version, record.index.codes(version, pattern)))
+    if not parts or (not found.items and text.strip().isdigit()):
         return None
     about = ", ".join(parts)
     return Concept(
-        "dx", about, (text.strip().lower(),), tuple(found.values()), about, "codes given"
+        "dx", about, (text.strip().lower(),), tuple(found.items.values()), about, "codes given"
     )
 
 
@@ -174,30 +190,34 @@ class _Record:
     def __init__(self, items: Sequence[Item]) -> None:
         self.uncoded: list[Item] = []
         self.coded: list[tuple[int, str, Item]] = []
-        own = [i for i in items if _TABLES.search(i.table) and not _PROCEDURE.search(i.table)]
+        self.own = [i for i in items if _TABLES.search(i.table) and not _PROCEDURE.search(i.table)]
         # numbers longer than ICD's: then all numbers here are ids of another vocabulary
-        ids = any(re.fullmatch(r"\d{6,}", str(item.code)) for item in own)
-        for item in own:
+        ids = any(re.fullmatch(r"\d{6,}", str(item.code)) for item in self.own)
+        read = {str(i.code): versions_of(str(i.code)) for i in self.own}
+        sure = [places[0][0] for places in read.values() if len(places) == 1]
+        usual = 10 if sure.count(10) > sure.count(9) else 9
+        for item in self.own:
             code = str(item.code)
-            read = () if ids and code.isdigit() else versions_of(code)
-            if len(read) > 1 and "," not in code:
-                read = (_likelier(read, item.name),)
-            if not read:
+            places = () if ids and code.isdigit() else read[code]
+            if len(places) > 1 and "," not in code:
+                places = (_likelier(places, item.name, usual),)
+            if not places:
                 self.uncoded.append(item)
-                read = tuple((10, place) for place in places_of(item.name))
-            self.coded += [(version, place, item) for version, place in read]
+                places = tuple((10, place) for place in places_of(item.name))
+            self.coded += [(version, place, item) for version, place in places]
         self.index = CodeIndex(self.coded)
 
 
-def _likelier(read: Sequence[tuple[int, str]], name: str) -> tuple[int, str]:
-    """The version whose category title has more words of the item's name; ICD-9 if alike."""
-    said = set(words_of(name))
+def _likelier(read: Sequence[tuple[int, str]], name: str, usual: int) -> tuple[int, str]:
+    """The version whose titles above the code share more words with its name, else the usual."""
+    said = words_of(name)
 
-    def shared(place: tuple[int, str]) -> int:
+    def shared(place: tuple[int, str]) -> tuple[int, bool]:
         version, code = place
         at = 4 if version == 9 and code[0] == "E" else 3
-        titles = [titles(version).get(code[:n], ("", ""))[0] for n in range(at, len(code) + 1)]
-        return len(said & set(words_of(" ".join(titles))))
+        known = titles(version)
+        above = (known[code[:n]][0] for n in range(at, len(code) + 1) if code[:n] in known)
+        return len(said & words_of(" ".join(above))), version == usual
 
     return max(read, key=shared)
 
@@ -239,6 +259,8 @@ def _titled(record: _Record) -> dict[str, _Named]:
     for version in (10, 9):
         for key, members in _under(record, version).items():
             title, more = titles(version)[key]
+            if title.lower().startswith("other"):
+                more = ""  # each of its other names is one of the many things that it holds
             said = [p for name in (title, *more.split(" | ")) for p in said_as(name)]
             if said:
                 under(said[0], said, _star(version, key), f"ICD-{version}-CM").add(members)
@@ -266,7 +288,7 @@ def _places(record: _Record, version: int) -> Iterator[tuple[str, Item]]:
             yield code, item
         else:
             targets = next(
-                (other[code[:n]] for n in range(len(code), 3, -1) if code[:n] in other), None
+                (other[code[:n]] for n in range(len(code), 2, -1) if code[:n] in other), None
             )
             start = common_start(targets) if targets else ""
             if start:

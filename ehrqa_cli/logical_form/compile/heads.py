@@ -145,16 +145,17 @@ def _times(counted: Filter) -> str:
 def _top(select: Select) -> str:
     event = select.event
     src = source(event)
-    rank = "DENSE_RANK() OVER ( ORDER BY COUNT(*) DESC ) AS C1"
+    rank = "DENSE_RANK() OVER ( ORDER BY {} DESC ) AS C1"
     relation = relation_of(event)
     column = f"{src.table}.{src.code}"
     if relation and relation.name in _PAIRED:
-        pairs = joined(event, relation, src.code)
-        inner = f"SELECT T2.{src.code} AS code, {rank} {pairs} GROUP BY T2.{src.code}"
+        pairs = f"{rank.format('SUM( T1.n )')} {joined(event, relation, src.code, counted=True)}"
+        inner = f"SELECT T2.{src.code} AS code, {pairs} GROUP BY T2.{src.code}"
     else:
+        counted = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
         inner = (
-            f"SELECT {column} AS code, {rank} FROM {src.origin}{where(rows(event))} "
-            f"GROUP BY {column}"
+            f"SELECT {column} AS code, {rank.format(counted)} FROM {src.origin}"
+            f"{where(rows(event))} GROUP BY {column}"
         )
     most = number(select.args[0])
     return label_of(src, f"SELECT T3.code FROM ( {inner} ) AS T3 WHERE T3.C1 <= {most}")

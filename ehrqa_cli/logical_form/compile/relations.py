@@ -162,15 +162,19 @@ def _within(item: Filter, other: str, main: str) -> str:
     return after
 
 
-def joined(event: Event, item: Filter, column: str) -> str:
+def joined(event: Event, item: Filter, column: str, *, counted: bool = False) -> str:
     """FROM and WHERE of the join of related (T1) and main (T2) rows, ``column`` in T2.
 
-    EHRSQL counts and lists pairs of rows, so names and ranks are taken over the join.
+    EHRSQL counts and lists pairs of rows, so names and ranks are taken over the join. ``counted``:
+    T1 has the related rows of one time and visit as one, and their number as n.
     """
     src = source(event)
     inner = inherited(event, item)
     main = replace(event, filters=tuple(f for f in event.filters if f is not item))
     t1 = side(inner, source(inner), ())
+    if counted:
+        keys = "o.subject_id, o.t, o.v"
+        t1 = f"SELECT {keys}, COUNT(*) AS n FROM ( {t1} ) AS o GROUP BY {keys}"
     t2 = side(main, src, (column,))
     matched = window(item, "T1.t", key_of(item, "T1.t", "T1.v"), ("T2.t", "T2.v"))
     return (
