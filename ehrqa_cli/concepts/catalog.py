@@ -39,6 +39,7 @@ SOURCES = (
     Source("proc", "hcpcsevents", "hcpcs_cd", "", "short_description"),
     Source("drug", "prescriptions", "drug"),
     Source("drug", "emar", "medication"),
+    Source("route", "prescriptions", "route"),
     Source("specimen", "microbiologyevents", "spec_type_desc"),
     Source("mtest", "microbiologyevents", "test_name"),
     Source("organism", "microbiologyevents", "org_name"),

@@ -13,7 +13,7 @@ from ehrqa_cli.contracts.concepts import Concept, Item
 _ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth"}
 _SIDES = {"r": "right", "l": "left"}
 PAREN = re.compile(r"\([^()]*\)")
-_PART = re.compile(r"\((?:full|\d/\d)\)", re.I)  # of a feed's full strength
+_STRENGTH = re.compile(r"\((?:full|\d/\d)\)", re.I)  # of a feed
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,14 @@ def with_labels(kind: str, made: Sequence[Concept], items: Sequence[Item]) -> li
     claimed = {phrase for concept in made for phrase in concept.phrases}
     names: dict[str, list[Item]] = {}
     for item in items:
-        if fold(item.name) not in claimed:
-            names.setdefault(fold(item.name), []).append(item)
+        name = fold(_STRENGTH.sub(" ", item.name))
+        if name and name not in claimed:
+            names.setdefault(name, []).append(item)
     found = list(made)
     places = {frozenset(concept.items): place for place, concept in reversed(list(enumerate(made)))}
     for name, members in names.items():
-        phrases = unique([name, *_spellings(members[0].name)])
+        labels = [item.name for item in members if "/" not in item.name]
+        phrases = unique([name, *labels, *_spellings(members[0].name)])
         mine = tuple(phrase for phrase in phrases if phrase not in claimed)
         place = places.get(frozenset(members))
         if place is None:
@@ -104,7 +106,7 @@ def _test(label: str) -> Callable[[Item], bool]:
 
 def _spellings(label: str) -> list[str]:
     """Other ways to say a label: "first chest tube", "right nephrostomy", "jevity 1 5"."""
-    words = fold(_PART.sub(" ", label)).split()
+    words = fold(_STRENGTH.sub(" ", label)).split()
     said = [" ".join(words)]
     if len(words) > 1 and words[0] in _SIDES and len(words[1]) > 1:
         said.append(" ".join([_SIDES[words[0]], *words[1:]]))

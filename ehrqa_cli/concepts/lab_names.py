@@ -79,7 +79,7 @@ def read(item: Item) -> tuple[str, str, str]:
         what, said = parts[-1]
         return "", said or fluid, fold(what)
     what, said = _without_fluid(item.name)
-    return "", said or fluid, what
+    return "", said or fluid, f"absolute {what}" if "#" in item.name else what
 
 
 def _specimen(item: Item) -> str:
@@ -153,6 +153,15 @@ def _without_fluid(name: str) -> tuple[str, str]:
         if shorter != plain and shorter.strip():
             return " ".join(shorter.split()), fluid
     return plain, ""
+
+
+def identity(item: Item) -> tuple[str, ...]:
+    """Equal for two items of one analyte that are the same test."""
+    found = _LOINC.match(item.name)
+    if found:
+        analyte, fluid, rest = read(item)
+        return analyte or rest, fluid, found["property"].lower()
+    return fold(item.name), fold(item.specimen), fold(item.category)
 
 
 def known(name: str, fluid: str = "") -> str:

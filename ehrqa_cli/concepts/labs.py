@@ -14,6 +14,7 @@ from ehrqa_cli.concepts.lab_names import (
     Analyte,
     analytes,
     fluid_phrases,
+    identity,
     read,
     specific_labels,
 )
@@ -22,7 +23,7 @@ from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.words.lists import everyday_words
 
 SOURCE = "concepts/data/analytes.tsv"
-_MARKS = 6  # of an analyte's phrases are joined with the specimen's
+_MARKS, _FEW = 6, 3  # of an analyte's phrases are joined with a specimen's; few where it has none
 Sorted = dict[str, dict[str, list[Item]]]  # analyte: specimen: items
 
 
@@ -42,16 +43,8 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 def meant(items: Sequence[Item]) -> tuple[Item, ...]:
     """Of the items of a concept that stands ``alone``: the first, and those that share its label,
-    specimen and category."""
-    if not items:
-        return ()
-    first = items[0]
-    same = (fold(first.name), fold(first.specimen), fold(first.category))
-    return tuple(
-        item
-        for item in items
-        if (fold(item.name), fold(item.specimen), fold(item.category)) == same
-    )
+    specimen and category, or in LOINC's names its property ("[Mass/volume]") and specimen."""
+    return tuple(item for item in items if identity(item) == identity(items[0]))
 
 
 def _sort(items: Sequence[Item]) -> tuple[Sorted, Sorted]:
@@ -64,7 +57,7 @@ def _sort(items: Sequence[Item]) -> tuple[Sorted, Sorted]:
         name, fluid, rest = read(item)
         if name:
             known[name][fluid or analytes()[name].home].append(item)
-        else:
+        elif rest:
             own[rest][fluid or BLOOD].append(item)
     return known, own
 
@@ -127,7 +120,7 @@ def _concept(
     if bare:
         phrases += [form for phrase in analyte.phrases for form in (phrase, _level(phrase))]
     for mark in marks:
-        phrases += _marked(analyte, mark)
+        phrases += _marked(analyte, mark, _MARKS if items else _FEW)
     words = fluid_phrases()[fluid][0]
     name = analyte.name if bare else f"{analyte.name}, {words}"
     return Concept(
@@ -135,12 +128,12 @@ def _concept(
     )
 
 
-def _marked(analyte: Analyte, fluid: str) -> list[str]:
+def _marked(analyte: Analyte, fluid: str, most: int) -> list[str]:
     """Phrases that name the specimen: "csf glucose", "glucose in csf"."""
     few = analyte.phrases[:1] if len(analyte.fluids) == 1 and fluid == BLOOD else analyte.phrases
     said = {word for words in fluid_phrases().values() for word in words}
     made = []
-    for phrase in few[:_MARKS]:
+    for phrase in few[:most]:
         if said.isdisjoint(fold(phrase).split()):
             for words in fluid_phrases()[fluid]:
                 made += [f"{words} {phrase}", f"{phrase} in {words}"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from ehrqa_cli.concepts.groups import PAREN, Group, concepts, group, holds, with_labels
-from ehrqa_cli.concepts.names import key, table
+from ehrqa_cli.concepts.lab_names import read
+from ehrqa_cli.concepts.names import fold, key, table, unique
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 _TABLES = {
@@ -34,13 +36,27 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
                     item for name, held in direct.items() if name != _EVERYTHING for item in held
                 )
             )
-        found += with_labels(kind, made, mine)
+        found += [_charted(concept) for concept in with_labels(kind, made, mine)]
     return found
 
 
 def takes(item: Item) -> bool:
     """Is this item of the laboratory's table a vital sign, as OMOP's measurements can be?"""
     return item.table == "labevents" and _kind(item) == "vital"
+
+
+def _charted(concept: Concept) -> Concept:
+    """``concept``; if it is a laboratory's value in the chart, as such: "charted hemoglobin"."""
+    labs = [item for item in concept.items if item.table == "chartevents" and _is_lab(item)]
+    if concept.source or not labs:
+        return concept
+    name, *others = (f"charted {phrase}" for phrase in (concept.name, *concept.phrases))
+    return replace(concept, name=name, phrases=unique(others))
+
+
+def _is_lab(item: Item) -> bool:
+    place = fold(item.category)
+    return (not place or "lab" in place) and bool(read(item)[0])
 
 
 def _kind(item: Item) -> str:

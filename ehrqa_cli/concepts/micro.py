@@ -35,9 +35,18 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 
 def is_organism(name: str) -> bool:
-    """Does ``name``, in the column of organisms, name one? "CANCELLED" does not."""
+    """Does ``name``, in the column of organisms, name one? "CANCELLED" and "POSITIVE" do not."""
+    return not _statuses(name)
+
+
+def is_growth(name: str) -> bool:
+    """Is a culture with ``name`` in the column of organisms positive? "CANCELLED" is not."""
+    return "no organism" not in _statuses(name)
+
+
+def _statuses(name: str) -> list[str]:
     item = Item("microbiologyevents", "org_name", name, name)
-    return not any(holds(status, [item]) for status in _groups("status").values())
+    return [status for status, group_ in _groups("status").items() if holds(group_, [item])]
 
 
 def _kind(item: Item) -> str:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
-
-from ehrqa_cli.words.lists import sections
 
 _WORD = re.compile(r"[^\W_]+")
 _START = 3  # letters that a word with "*" has at least
@@ -79,14 +76,3 @@ class NameIndex:
             for owner, line in self._by_word[key]
             if names_fit((line,), f" {name} ")
         }
-
-
-def table(path: Path, width: int) -> list[list[str]]:
-    """The lines of a tab-separated file without its remarks, each of ``width`` fields."""
-    rows = [line.split("\t") for line in sections(path)[""]]
-    return [row + [""] * (width - len(row)) for row in rows]
-
-
-def listed(field: str) -> tuple[str, ...]:
-    """What a field lists: its parts between " | "."""
-    return tuple(field.split(" | ")) if field else ()

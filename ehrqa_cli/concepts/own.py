@@ -40,7 +40,9 @@ def read_own(path: Path) -> list[Own]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UsageError(f"cannot read {path}: {why}", "check --concepts and the file") from None
+        raise UsageError(
+            f"cannot read {path}: {why}", "check its path, and save it as UTF-8"
+        ) from None
     return reader(text, path)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ehrqa_cli.concepts.namewords import listed, names_fit, plain, table
+from ehrqa_cli.concepts.names import lists, table
+from ehrqa_cli.concepts.namewords import names_fit, plain
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 COLUMNS = {
@@ -30,7 +30,7 @@ COLUMNS = {
     "race": "race",
     "ethnicity": "race",
 }
-_DATA = Path(__file__).with_name("data") / "places.tsv"
+_DATA = "places.tsv"
 _FIELDS = 4
 _SHOWN = 6  # values that a definition tells
 _BRACKETS = re.compile(r"\(([^)]*)\)")
@@ -65,7 +65,7 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         phrases=(rule.name, *rule.phrases),
         items=tuple(members),
         about=_about(members),
-        source="ehrqa's places.tsv",
+        source=f"concepts/data/{_DATA}",
     )
 
 
@@ -80,7 +80,7 @@ def _about(members: Iterable[Item]) -> str:
 
 
 def _values(kind: str, items: Iterable[Item], ruled: Iterable[Concept]) -> Iterator[Concept]:
-    """The values that no rule means alone and none is called like."""
+    """The values by names that no rule has; not by its whole name where a rule means it alone."""
     same_kind = [concept for concept in ruled if concept.kind == kind]
     known = {phrase for concept in same_kind for phrase in concept.phrases}
     alone = [{plain(_text(item)) for item in concept.items} for concept in same_kind]
@@ -89,22 +89,21 @@ def _values(kind: str, items: Iterable[Item], ruled: Iterable[Concept]) -> Itera
     for item in items:
         of_value.setdefault(plain(_text(item)), []).append(item)
     for value, members in of_value.items():
-        phrases = [phrase for phrase in _called(kind, _text(members[0])) if phrase not in known]
-        if value and value not in known:
-            yield Concept(
-                kind, value, tuple(phrases), tuple(members), _about(members), "the record"
-            )
+        phrases = [name for name in _called(kind, _text(members[0])) if name not in known]
+        if phrases:
+            about = _about(members)
+            yield Concept(kind, value, tuple(phrases), tuple(members), about, "this record")
 
 
 def _called(kind: str, text: str) -> Iterator[str]:
     """A value's own names: all of it, its short form in brackets, the last part of a race."""
-    yield plain(text)
-    yield from filter(None, map(plain, _BRACKETS.findall(text)))
+    names = [text, *_BRACKETS.findall(text)]
     if kind == "race" and _PARTS.search(text):
-        yield plain(_PARTS.split(text)[-1])
+        names.append(_PARTS.split(text)[-1])
+    return filter(None, map(plain, names))
 
 
 @cache
 def _rules() -> tuple[Rule, ...]:
     rows = table(_DATA, _FIELDS)
-    return tuple(Rule(row[0], row[1], listed(row[2]), listed(row[3])) for row in rows)
+    return tuple(Rule(row[0], row[1], lists(row[2]), lists(row[3])) for row in rows)

@@ -10,19 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ehrqa_cli.concepts.namewords import NameIndex, listed, table
+from ehrqa_cli.concepts.names import lists, table
+from ehrqa_cli.concepts.namewords import NameIndex
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 KIND = "proc"
 TABLES = frozenset({"procedures_icd", "procedureevents", "hcpcsevents"})
 _INFUSIONS = "inputevents"
-_DATA = Path(__file__).with_name("data") / "procedures.tsv"
+_DATA = "procedures.tsv"
 _FIELDS = 7
-_SHOWN = 6  # codes that a definition tells
+_SHOWN = 4  # codes of a system that a definition tells
 _SYSTEMS = {"9": "ICD-9", "x": "ICD-10-PCS", "h": "HCPCS"}
+_LENGTHS = {"9": 4, "x": 7, "h": 5}
 _PREFIXES = {"icd9": "9", "icd9proc": "9", "icd10": "x", "icd10pcs": "x", "hcpcs": "h"}
 _BARE = ((re.compile(r"\d\d\.?\d{0,2}"), "9"), (re.compile(r"[A-Z]\d{4}"), "h"))
 _PCS = re.compile(r"(?=.*[A-Z])[0-9A-HJ-NP-Z]{7}")
@@ -63,35 +64,40 @@ def _concept(rule: Rule, items: Iterable[Item]) -> Concept:
         phrases=tuple(phrases),
         items=tuple(sorted(items, key=lambda item: (-item.rows, str(item.code)))),
         about=_about(rule),
-        source="ehrqa's procedures.tsv",
+        source=f"concepts/data/{_DATA}",
     )
 
 
 def _about(rule: Rule) -> str:
-    """The definition: codes by system, then words of names, then what is included."""
+    """The definition in short: codes by system, or words of names, and what is included."""
     parts = []
     for system, title in _SYSTEMS.items():
-        codes = [_shown(system, code[2:]) for code in rule.codes if code[0] == system]
+        codes = [c for code in rule.codes if code[0] == system for c in _shown(system, code[2:])]
         if codes:
             parts.append(f"{title} {_few(codes)}")
     if rule.names and not rule.codes:
-        parts.append(f"named {_few([name.lstrip('=') for name in rule.names])}")
+        names = dict.fromkeys(line.split(" & ")[0].strip("=") for line in rule.names)
+        parts.append(f"named {_few(list(names))}")
     if rule.includes:
         parts.append(f"with {_few(rule.includes)}")
     return "; ".join(parts)
 
 
 def _few(texts: Sequence[str]) -> str:
-    more = f", and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return ", ".join(texts[:_SHOWN]) + more
 
 
-def _shown(system: str, code: str) -> str:
-    """A pattern as people write it: "967" of ICD-9 is 96.7*."""
-    cut = 2 if code[:2].isdigit() else len(code)
-    dotted = f"{code[:cut]}.{code[cut:]}" if system == "9" and code[cut:] else code
+def _shown(system: str, code: str) -> Iterator[str]:
+    """A pattern as people write codes: "967" of ICD-9 is 96.7*; of ICD-9 each of "[12]" apart."""
+    if system == "9" and (choice := re.search(r"\[(\d{2,4})\]", code)):
+        for digit in choice[1]:
+            yield from _shown(system, code.replace(choice[0], digit, 1))
+        return
+    cut = 2 if system == "9" and code[:2].isdigit() and code[2:] else len(code)
+    dotted = f"{code[:cut]}.{code[cut:]}".rstrip(".")
     length = len(re.sub(r"\[[^]]*\]", "?", code))
-    return dotted if length >= {"9": 4, "x": 7, "h": 5}[system] else f"{dotted}*"
+    yield dotted if length >= _LENGTHS[system] else f"{dotted}*"
 
 
 def _gathered(
@@ -139,7 +145,7 @@ def _system(code: str) -> tuple[str, str]:
 @cache
 def _rules() -> dict[str, Rule]:
     rows = table(_DATA, _FIELDS)
-    return {row[0]: Rule(row[0], *map(listed, row[1:])) for row in rows}
+    return {row[0]: Rule(row[0], *map(lists, row[1:])) for row in rows}
 
 
 @cache

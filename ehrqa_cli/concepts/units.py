@@ -11,6 +11,7 @@ from ehrqa_cli.concepts.names import lists, table
 
 # Words that are units only after a slash or as part of another: "over 5 in the last week".
 _NOT_ALONE = frozenset(("in", "d", "m", "#", "count", "cells", "cell", "mil", "st", "1000", "cal"))
+_PER = ("volume", "field", "lowfield")  # "5 per ul" has a unit, "5 per day" is a count
 _A1C, _A1C_SLOPE, _A1C_START = "hemoglobin a1c", 10.929, 2.15  # IFCC = (NGSP - 2.15) * 10.929
 _SLASH = re.compile(r"\s*/\s*|\s+per\s+|^per\s+")
 _Dimension = tuple[tuple[str, int], ...]
@@ -135,8 +136,10 @@ def _unit_pattern() -> re.Pattern[str]:
     words = "|".join(
         re.escape(word).replace(r"\ ", r"\s+") for word in sorted(_units(), key=len, reverse=True)
     )
+    volumes = "|".join(
+        re.escape(name) for name, (dimension, _) in _units().items() if _name(dimension) in _PER
+    )
     word = rf"(?:{words})(?![\w^*])"
     slash = r"(?:\s*/\s*|\s+per\s+)"
-    return re.compile(
-        rf"[\s-]*(?P<unit>(?:{word}|/\s*{word}|per\s+{word})(?:{slash}{word})*)", re.I
-    )
+    first = rf"(?:{word}|/\s*{word}|per\s+(?:{volumes})(?!\w))"
+    return re.compile(rf"[\s-]*(?P<unit>{first}(?:{slash}{word})*)", re.I)

@@ -96,6 +96,9 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
             )
         if kind == "ambiguous":
             return Reason("ambiguous_name", f"“{text}” fits several names here. Say which one.")
+        if kind == "unit":
+            told = f"“{text}” cannot be turned into the unit that is recorded here. Use that one."
+            return Reason("ambiguous_name", told)
         noun = _NOUNS.get(kind, "value")
         return Reason(
             "unlinked_value",

@@ -26,6 +26,7 @@ from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
+from ehrqa_cli.engine.repair import repaired
 from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
@@ -96,14 +97,15 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         run.known = replace(run.known, neuralsql=query.neuralsql)
         return Written(linked, None, query.neuralsql)
     try:
-        return read(run, linked, parse(query.logical_form))
+        written = parse(query.logical_form)
+        return read(run, linked, repaired(written, linked), written)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 
 
-def read(run: Run, linked: LinkedQuestion, form: Form) -> Written:
-    """``form`` as what is asked, its references bound. Raises FormError."""
-    written = form
+def read(run: Run, linked: LinkedQuestion, form: Form, written: Form | None = None) -> Written:
+    """``form`` as what is asked, its references bound; it was ``written`` so. Raises FormError."""
+    written = written or form
     if here := run.session.encounters:
         form = encounters.with_kinds(form, run.known.encounters, here)
     if not run.session.layout.ehrsql:
@@ -169,7 +171,8 @@ def weigh(run: Run, written: Written) -> Unused | None:
     """
     linked, left, reason = written.linked, None, None
     if written.reading is not None:
-        form = print_form(written.reading.written)
+        linked = replace(linked, links=(*linked.links, *linked.restrictions))
+        form = print_form(written.reading.form)
         left = confidence.words_left(linked, form)
         run.scores["unknown_words"] = float(len(left.unknown))
         run.scores["elsewhere_words"] = float(len(left.elsewhere))

@@ -60,7 +60,8 @@ def _with(form: Form, link: Link) -> Form:
     if isinstance(form, Combine):
         return replace(form, left=_with(form.left, link), right=_with(form.right, link))
     name, value = link.types[0], str(link.value)
-    said = Filter(name, (Lit(value, link.concepts[0] if link.concepts else None),))
+    args = (Lit(value, link.concepts[0] if link.concepts else None),)
+    said = Filter(name, args if FILTERS[name].slots else ())
     inside = events(form.event) if isinstance(form, Select) else ()
     place = next((event for event in inside if event.kind in FILTERS[name].kinds), None)
     if place is None:

@@ -33,7 +33,7 @@ TYPES = (
 
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
 # Filters that no model writes: what a question restricts is found by its words.
-RESTRICTIONS = ("race", "service", "resistant", "susceptible")
+RESTRICTIONS = ("race", "service", "resistant", "susceptible", "outside")
 SLOTS: dict[str, tuple[str, ...]] = {
     "N": ("num",),
     "V": ("num",),

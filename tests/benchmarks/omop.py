@@ -25,6 +25,7 @@ import click
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.sample import SampleTable
+from ehrqa_cli.ehr.open import open_database
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.evaluate.rows import same_rows
 
@@ -100,7 +101,8 @@ def target(on: str, data: Path, work: Path, sqlite: Path) -> Any:
 def measure(opened: Any, asked: list[dict[str, str]], sqlite: Path, shown: bool) -> Counter[str]:
     """Ask them all. An answer is right when it has the rows of the gold query."""
     counts: Counter[str] = Counter()
-    with closing(sqlite3.connect(sqlite)) as ehr, Session(opened) as session:
+    database = open_database(opened)
+    with closing(sqlite3.connect(sqlite)) as ehr, Session(database=database, notes=None) as session:
         for one, answer in zip(asked, session.ask_many(a["question"] for a in asked), strict=True):
             gold = ehr.execute(one["gold_sql"]).fetchall()
             outcome = "failed" if answer.status == "failed" else "declined"

@@ -132,8 +132,11 @@ class _Reader:
         as_of = self._text(data, "as_of", "as_of", "")
         if as_of and not _TIME.fullmatch(as_of):
             raise self._wrong(f"as_of is '{as_of}'", 'write as_of = "2105-12-31 23:59:00"')
+        absent = data.get("absent", {})
         tables = {
-            table: tuple(self._parts(table, data[table])) for table in BY_NAME if table in data
+            table: tuple(self._parts(table, data[table], absent))
+            for table in BY_NAME
+            if table in data
         }
         for table in ("patients", "admissions"):
             if table not in tables:
@@ -145,24 +148,28 @@ class _Reader:
             signature=self._signature(data.get("signature", [])),
             lower=style == "lower",
             as_of=as_of or None,
-            absent=self._absent(data.get("absent", {}), tables),
+            absent=self._absent(absent, tables),
             tables=tables,
             sha256=sha256,
             text=text,
         )
 
-    def _parts(self, table: str, given: Any) -> Iterator[Part]:
+    def _parts(self, table: str, given: Any, absent: Any) -> Iterator[Part]:
         several = given if isinstance(given, list) else [given]
         for number, part in enumerate(several, 1):
             where = f"{table} (part {number})" if len(several) > 1 else table
             if not isinstance(part, dict):
                 raise self._wrong(f"{where} is no table of keys", f"write [{table}]")
             for key in part:
-                if key not in ("from", "where", "columns"):
+                if key not in ("from", "where", "same", "columns"):
                     raise self._wrong(
-                        f"{where}: unknown key '{key}'", "it takes from, where and columns"
+                        f"{where}: unknown key '{key}'", "it takes from, where, same and columns"
                     )
-            columns = part.get("columns")
+            columns = part.get("columns", {})
+            same = self._text(part, "same", f"{where}.same", "")
+            if same and isinstance(columns, dict):
+                left = [c for c in BY_NAME[table].names() if f"{table}.{c}" not in absent]
+                columns = {**{c: f"{same}.{c}" for c in left}, **columns}
             if not isinstance(columns, dict) or not columns:
                 raise self._wrong(f"{where} has no columns", f"write [{table}.columns]")
             yield Part(

@@ -60,7 +60,8 @@ class Mapped(Rewritten):
                     f"SQL error: no such table: {used.table}",
                     "`ehrqa db info` lists tables and columns",
                 )
-            columns = [c for c in table.table.names() if read.star or c in read.names]
+            columns = [c for c in table.table.names() if c in read.names]
+            columns = [*table.names()] if read.star else columns
             called = "" if used.aliased else f" AS {used.table}"
             spans.append((used.start, used.end, f"({table.select(columns)}){called}"))
         return sqltext.replace_spans(sql, iter(spans))

@@ -9,11 +9,11 @@ of the rows of some tables besides.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from operator import getitem
 
-from ehrqa_cli.ehr.mimic.fields import Made
+from ehrqa_cli.ehr.mimic.fields import Made, code_of
 from ehrqa_cli.ehr.mimic.files import BadField, Converted, Converter, Fields
 from ehrqa_cli.ehr.mimic.names import Names
 from ehrqa_cli.ehr.mimic.values import whole
@@ -57,47 +57,73 @@ def _outsider(cohort: Cohort, subject: str) -> Visit | None:
 
 
 def events(context: Context, made: Made) -> Converter:
-    """The converter of a table of events: of patients and visits that are imported, at a time that
-    is known by now."""
+    """The converter of a table of events: of patients and visits that are imported, of an item of
+    the dictionary, at a time that is known by now."""
     cohort, visits, table = context.cohort, context.cohort.visits, made.table
     outside = table.optional or not cohort.options.drop_outside_visits
     rule = RULES[table.name](context, made) if table.name in RULES else None
+    items = _items(context, table.name)
+    item = made.at("itemid") if items is not None else 0
     time = None if table.parent or table.time is None else made.at(table.time)
     of_visits = made.columns[1] == "hadm_id"
-    joined, mappings = made.joined, made.mappings
+    joins, of_dates = made.joins, cohort.unshifted
+    mappings = made.mappings(of_dates)
 
     def convert(row: Fields) -> Converted:
-        row = joined(row)
+        nonlocal mappings, of_dates
+        if items is not None and row[item] not in items:
+            return _no_item(context, table.name, row[item])
         why = rule(row) if rule else ""
         if why:
             return why
-        subject, hadm = row[0], row[1] if of_visits else ""
+        hadm = row[1] if of_visits else ""
         visit = visits.get(hadm)
         if visit is None:
             if hadm or not outside:
                 return _without(hadm)
-            visit = _outsider(cohort, subject)
+            visit = _outsider(cohort, row[0])
             if visit is None:
                 return NO_PATIENT
-        elif visit[0] != subject:
-            raise BadField("subject_id", subject, f"the patient of visit {hadm}")
+        elif visit[0] != row[0]:
+            raise BadField("subject_id", row[0], f"the patient of visit {hadm}")
+        if visit[3] is not of_dates:
+            of_dates = visit[3]
+            mappings = made.mappings(of_dates)
+        fields = made.joined(row) if joins else row
         try:
-            values = tuple(map(getitem, mappings(visit[3]), row))
+            values = tuple(map(getitem, mappings, fields))
         except (ValueError, OverflowError):
-            raise made.blame(row, visit[3]) from None
+            raise made.blame(fields, of_dates) from None
         if time is not None and values[time] is None:
-            return LATER if row[time] else NO_TIME
+            return LATER if fields[time] else NO_TIME
         return values
 
     return convert
+
+
+def _items(context: Context, table: str) -> Collection[str] | None:
+    """The item ids whose events a table takes, as the files write them; None: it does not ask."""
+    names, chosen = context.names, context.cohort.options.chart_items
+    if table == "labevents":
+        return names.labs
+    if table == "chartevents" and chosen is not None:
+        return {key for key, number in names.items.items() if number in chosen}
+    return names.items if table in MEASURED else None
+
+
+def _no_item(context: Context, table: str, item: str) -> str:
+    """Why a row with this item is dropped. Raises BadField when it is no id."""
+    whole(item, "itemid")
+    known = table != "labevents" and item in context.names.items
+    return "its item is not asked for" if known else NO_ITEM
 
 
 def _coded(context: Context, made: Made) -> Rule:
     """diagnoses_icd and procedures_icd: codes of the dictionary."""
     names, texts = context.names, context.cohort.texts
     codes = names.diagnoses if made.table.name == "diagnoses_icd" else names.procedures
-    at = made.at("icd_code")
-    return lambda row: "" if texts[row[at]] in codes else NO_ITEM
+    at, version = made.at("icd_code"), made.columns.index("icd_version")
+    return lambda row: "" if texts[code_of(row[at], row[version])] in codes else NO_ITEM
 
 
 def procedures(context: Context, made: Made) -> Converter:
@@ -118,39 +144,21 @@ def procedures(context: Context, made: Made) -> Converter:
     return convert
 
 
-def _labs(context: Context, made: Made) -> Rule:
-    options, items = context.cohort.options, context.names.labs
-    item, value, unit = (made.at(c) for c in ("itemid", "valuenum", "valueuom"))
-    need_number, need_unit = options.drop_without_number, options.drop_labs_without_unit
+def _numbers(column: str) -> Callable[[Context, Made], Rule | None]:
+    """Tables that may be asked to have a number in ``column``; labs a unit too."""
 
-    def rule(row: Fields) -> str:
-        if row[item] not in items:
-            whole(row[item], "itemid")
-            return NO_ITEM
-        if need_number and not row[value]:
-            return NO_NUMBER
-        return "no unit" if need_unit and not row[unit] else ""
-
-    return rule
-
-
-def _measured(column: str) -> Callable[[Context, Made], Rule]:
-    """chartevents, inputevents and outputevents: an item with a number in ``column``."""
-
-    def of(context: Context, made: Made) -> Rule:
-        options, every = context.cohort.options, context.names.items
-        item, value, chosen = made.at("itemid"), made.at(column), every
-        if made.table.name == "chartevents" and options.chart_items is not None:
-            chosen = {k: v for k, v in every.items() if v in options.chart_items}
-        need_number = options.drop_without_number
+    def of(context: Context, made: Made) -> Rule | None:
+        options, value = context.cohort.options, made.at(column)
+        unit = made.at("valueuom") if made.table.name == "labevents" else value
+        need_number, need_unit = options.drop_without_number, options.drop_labs_without_unit
+        need_unit = need_unit and unit != value
 
         def rule(row: Fields) -> str:
-            if row[item] not in chosen:
-                whole(row[item], "itemid")
-                return "its item is not asked for" if row[item] in every else NO_ITEM
-            return NO_NUMBER if need_number and not row[value] else ""
+            if need_number and not row[value]:
+                return NO_NUMBER
+            return "no unit" if need_unit and not row[unit] else ""
 
-        return rule
+        return rule if need_number or need_unit else None
 
     return of
 
@@ -181,15 +189,16 @@ def _orders(context: Context, made: Made) -> Rule:
     return rule
 
 
-RULES: dict[str, Callable[[Context, Made], Rule]] = {
+RULES: dict[str, Callable[[Context, Made], Rule | None]] = {
     "diagnoses_icd": _coded,
     "procedures_icd": _coded,
-    "labevents": _labs,
+    "labevents": _numbers("valuenum"),
     "prescriptions": _orders,
-    "chartevents": _measured("valuenum"),
-    "inputevents": _measured("totalamount"),
-    "outputevents": _measured("value"),
+    "chartevents": _numbers("valuenum"),
+    "inputevents": _numbers("totalamount"),
+    "outputevents": _numbers("value"),
 }
+MEASURED = ("chartevents", "inputevents", "outputevents")
 
 
 def converter(context: Context, made: Made) -> Converter:

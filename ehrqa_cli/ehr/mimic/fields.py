@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from ehrqa_cli.ehr.mimic.files import BadField
+from ehrqa_cli.ehr.mimic.files import BadField, BadRow
 from ehrqa_cli.ehr.mimic.files import Fields as Row
 from ehrqa_cli.ehr.mimic.values import TIME, Dates, Filling, lower_text, moment, plain_text
 from ehrqa_cli.ehr.schema import TIME_TYPE, Column, EhrTable
 
 _NUMBER = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)(?:\s*/\s*(\d+(?:\.\d*)?))?")
+_LARGEST = 2**63
 _DOSE = re.compile(r"\d*\.?\d+|\d+\.")
 _OF = re.compile(r"(number|second number|unit|dose|label) of (\w+)")
 _TWO = re.compile(r"(?:(code) of )?(\w+) (or|without|and) (\w+)")
@@ -35,7 +36,10 @@ def release() -> Mapping[str, Any]:
 
 
 def _whole(text: str) -> int | None:
-    return int(text) if text else None
+    value = int(text) if text else None
+    if value is not None and not -_LARGEST <= value < _LARGEST:
+        raise ValueError(text)
+    return value
 
 
 def _real(text: str) -> float | None:
@@ -44,6 +48,16 @@ def _real(text: str) -> float | None:
 
 def _nothing(text: str) -> None:
     del text
+
+
+def _needed(mapping: Filling[Any]) -> Callable[[str], Any]:
+    def make(text: str) -> Any:
+        value = mapping[text]
+        if value is None:
+            raise ValueError(text)
+        return value
+
+    return make
 
 
 def number(text: str) -> float | None:
@@ -99,6 +113,13 @@ class Makers:
 
     def mapping(self, column: Column, dates: Dates) -> Filling[Any]:
         """Of fields to the values of a column, for patients with ``dates``."""
+        mapping = self._mapping(column, dates)
+        made_here = not (column.source.startswith(_MADE) or column.source.endswith(_NOWHERE))
+        if column.required and made_here and column.type != TIME_TYPE:
+            return Filling(_needed(mapping), mapping.wanted)
+        return mapping
+
+    def _mapping(self, column: Column, dates: Dates) -> Filling[Any]:
         if column.source == _VISIT:
             return Filling(self.admitted)
         if column.source.startswith(_MADE) or column.source.endswith(_NOWHERE):
@@ -157,11 +178,11 @@ class Made:
         self.made = self.table.columns[1:]
         first = next(s for c in self.made for s in sources(c))
         self.columns = tuple(next(iter(sources(c)), first) for c in self.made)
-        self._joins: list[tuple[int, Callable[[str, str], str], int]] = []
+        self.joins: list[tuple[int, Callable[[str, str], str], int]] = []
         for i, column in enumerate(self.made):
             two = _TWO.fullmatch(column.source)
             if two and not column.source.startswith(_MADE):
-                self._joins.append((i, _JOINED[two[3]], len(self.columns)))
+                self.joins.append((i, _JOINED[two[3]], len(self.columns)))
                 self.columns += (two[4],)
         self._fixed: list[Filling[Any]] | None = None
         self._by_days: dict[int, list[Filling[Any]]] = {}
@@ -170,14 +191,12 @@ class Made:
         """Where a column of the table is, in its rows without row_id."""
         return self.table.names().index(column) - 1
 
-    def joined(self, row: Row) -> Row:
+    def joined(self, row: Row) -> Sequence[str]:
         """The fields with those that are made of two."""
-        if not self._joins:
-            return row
         fields = list(row)
-        for at, join, other in self._joins:
+        for at, join, other in self.joins:
             fields[at] = join(row[at], row[other])
-        return tuple(fields)
+        return fields
 
     def mappings(self, dates: Dates) -> list[Filling[Any]]:
         """Those of the columns, for patients with these dates; only times differ."""
@@ -191,18 +210,20 @@ class Made:
             ]
         return found
 
-    def values(self, row: Row, dates: Dates) -> tuple[Any, ...]:
+    def values(self, row: Sequence[str], dates: Dates) -> tuple[Any, ...]:
         """A row of the table without row_id, from joined fields. Raises BadField."""
         try:
             return tuple(map(getitem, self.mappings(dates), row))
         except (ValueError, OverflowError):
             raise self.blame(row, dates) from None
 
-    def blame(self, row: Row, dates: Dates) -> BadField:
+    def blame(self, row: Sequence[str], dates: Dates) -> BadRow:
         """Which field is not what its column holds, after a ValueError."""
         for name, mapping, text in zip(self.columns, self.mappings(dates), row, strict=False):
             try:
                 mapping[text]
             except (ValueError, OverflowError):
+                if not text.strip():
+                    return BadRow(name, "the field is empty")
                 return BadField(name, text, mapping.wanted)
         raise AssertionError("no field is at fault")

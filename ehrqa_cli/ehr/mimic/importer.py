@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ehrqa_cli.contracts.errors import ImportFailed
@@ -77,35 +77,27 @@ class _Import:
             return
         reader = self.files[report.file].rows(made.columns, report, self.note)
         rows = reader.converted(make(made))
-        try:
-            if table.parent is None:
-                bulk.insert(self.connection, made.table, rows)
-            else:
-                self._details(made.table, rows, report)
-        except sqlite3.IntegrityError as error:
-            rows.close()  # only then does the reader know its line
-            what, _, where = str(error).partition(": ")
-            column = where.rpartition(".")[2] or None
-            missing = "NOT NULL" in what
-            raise reader.fail("the field is empty" if missing else str(error), column) from error
-        except OverflowError as error:
-            rows.close()
-            raise reader.fail(f"a number is too large ({error})") from error
+        if table.parent is None:
+            bulk.insert(self.connection, made.table, rows)
+        else:
+            self._details(made.table, rows, report)
 
     def _details(self, table: EhrTable, rows: Iterable[Fields], report: TableReport) -> None:
         """Fill a table whose rows have their visit and time from those of another."""
         assert table.parent is not None
         parent, key = table.parent
-        loose, names = f"loose_{table.name}", table.names()[1:]
+        names = table.names()[1:]
         given = {c.name for c in table.columns if c.source.endswith(" of the parent")}
-        self.connection.execute(f"CREATE TEMP TABLE {loose} ({', '.join(names)})")
-        marks = ", ".join("?" * len(names))
-        self.connection.executemany(f"INSERT INTO {loose} VALUES ({marks})", rows)
+        loose = f"loose_{table.name}"
+        self.connection.execute(
+            f"CREATE TEMP TABLE {loose} (row_id INTEGER PRIMARY KEY, {', '.join(names)})"
+        )
+        bulk.insert(self.connection, replace(table, name=loose), rows)
         columns = ", ".join(f"{'p' if n in given else 'l'}.{n}" for n in names)
         self.connection.execute(
             f"INSERT INTO {table.name} (row_id, {', '.join(names)})"
-            f" SELECT row_number() OVER (ORDER BY l.rowid) - 1, {columns}"
-            f" FROM {loose} l JOIN {parent} p ON p.{key} = l.{key} ORDER BY l.rowid"
+            f" SELECT row_number() OVER (ORDER BY l.row_id) - 1, {columns}"
+            f" FROM {loose} l JOIN {parent} p ON p.{key} = l.{key} ORDER BY l.row_id"
         )
         self.connection.execute(f"DROP TABLE {loose}")
         count = f"SELECT count(*) FROM {table.name}"
@@ -131,11 +123,14 @@ def import_mimic(
     out: Path,
     options: ImportOptions | None = None,
     progress: Progress | None = None,
+    *,
+    indexed: bool = True,
 ) -> ImportReport:
     """Read the release in ``source`` (``hosp/`` and ``icu/``, .csv or .csv.gz) into file ``out``.
 
     ``progress(what, done, of)`` is told the bytes read of each file, and then of the indexes how
-    many are made. Raises ImportFailed, naming file, line and column, and then leaves no file.
+    many are made: without ``indexed`` those only that find a row that stands twice. Raises
+    ImportFailed, naming file, line and column, and then leaves no file.
     """
     options = options or ImportOptions()
     if options.time_shift not in ("none", "ehrsql"):
@@ -150,7 +145,8 @@ def import_mimic(
         if options.synthetic_costs is not None:
             work.reports.append(add_costs(connection, options.synthetic_costs))
         made = work.tables()
-        bulk.index(connection, made, lambda done, of: note("indexes", done, of))
+        wanted = made if indexed else [replace(table, indexes=()) for table in made]
+        bulk.index(connection, wanted, lambda done, of: note("indexes", done, of))
         as_of = _as_of(connection, source, options, made)
         bulk.write_meta(connection, _meta(options, as_of))
     order = {t.name: i for i, t in enumerate((*TABLES, *OPTIONAL_TABLES))}

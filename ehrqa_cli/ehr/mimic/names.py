@@ -75,18 +75,19 @@ class Names:
         self, made: Made, dates: Dates, codes: set[str | None], titles: set[str | None]
     ) -> Converter:
         version, once = made.columns.index("icd_version"), self.options.drop_duplicate_titles
+        code, title = made.at("icd_code"), made.at("long_title")
 
         def convert(row: Fields) -> Converted:
             whole(row[version], "icd_version")
-            code, title = made.values(made.joined(row), dates)
-            if once:
-                if title in titles:
-                    return _SAME_TITLE
-                titles.add(title)
-            if title is None:
+            if not row[title].strip():
                 return "no title"
-            codes.add(code)
-            return code, title
+            values = made.values(made.joined(row), dates)
+            if once:
+                if values[title] in titles:
+                    return _SAME_TITLE
+                titles.add(values[title])
+            codes.add(values[code])
+            return values
 
         return convert
 
@@ -111,13 +112,13 @@ class Names:
         item, label, linksto = made.at("itemid"), made.at("label"), made.at("linksto")
 
         def convert(row: Fields) -> Converted:
-            values = made.values(made.joined(row), dates)
-            name, table = values[label], row[linksto]
+            name, table = self.texts[row[label]], row[linksto]
             self.labels[row[item]] = name
             if self.options.drop_other_items and table not in _EVENTS:
                 return "an item of another table"
             if name is None:
                 return "no name"
+            values = made.values(made.joined(row), dates)
             if self.options.drop_ambiguous_names:
                 if name.lower() in _ITEMS:
                     return _AMBIGUOUS

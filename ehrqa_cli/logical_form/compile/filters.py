@@ -96,6 +96,10 @@ def _inside(value: str | int | float, unit: str, t: str) -> str:
     return f"strftime('{part}',{t}) = '{int(value):02d}'"
 
 
+def _outside(_item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{src.table}.hadm_id IS NULL"
+
+
 def _race(item: Filter, _event: Event, src: EventTable) -> str:
     inside = f"SELECT admissions.subject_id FROM admissions WHERE admissions.race {among(item)}"
     return f"{src.table}.subject_id IN ( {inside} )"
@@ -127,6 +131,7 @@ WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "lasting": _lasting,
     "left": _left,
     "open": _open,
+    "outside": _outside,
     "race": _race,
     "service": _service,
     "reference": _reference,

@@ -102,7 +102,7 @@ ARMS: dict[str, tuple[str, tuple[Arm, ...]]] = {
             Arm(
                 "emar", "emar.charttime", "medication", "emar.medication",
                 _DOSE.format(column="dose_given"), _DOSE.format(column="dose_given_unit"),
-                fixed=_WAS_GIVEN,
+                route=_DOSE.format(column="route"), fixed=_WAS_GIVEN,
             ),
             _INFUSED,
         ),
@@ -131,6 +131,16 @@ ARMS: dict[str, tuple[str, tuple[Arm, ...]]] = {
         ),
     ),
 }  # fmt: skip
+# What a clinic writes in other units than the ward, in the ward's.
+_METRIC = {"lbs": ("kg", 0.45359237), "inches": ("cm", 2.54)}
+_AS_WRITTEN = "omr.valuenum AS value, omr.valueuom AS unit"
+_IN_METRIC = (
+    "CASE omr.valueuom "
+    + " ".join(f"WHEN '{u}' THEN ROUND(omr.valuenum * {n}, 1)" for u, (_, n) in _METRIC.items())
+    + " ELSE omr.valuenum END AS value, CASE omr.valueuom "
+    + " ".join(f"WHEN '{unit}' THEN '{to}'" for unit, (to, _) in _METRIC.items())
+    + " ELSE omr.valueuom END AS unit"
+)
 # The columns that an arm may lack where a database was imported before there were such.
 _OPTIONAL = {"inputevents": ("amount", "amountuom", "endtime")}
 
@@ -150,6 +160,9 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
     ]
     if not rows:
         return base
+    units = {item.unit for concept in concepts(event) for item in concept.items}
+    if len(kept) > 1 and units & _METRIC.keys():
+        rows = [row.replace(_AS_WRITTEN, _IN_METRIC) for row in rows]
     route = (("route", "route"),) if event.kind == "rx" else ()
     made = EventTable(name, "starttime", "subject", "name", value="value", unit="unit",
                       end="endtime", columns=route)  # fmt: skip
@@ -185,7 +198,7 @@ def _fitting(arm: Arm, layout: Layout) -> Arm:
     """The arm without what this database has no columns for."""
     wanted = _OPTIONAL.get(arm.table, ())
     if arm.table == "emar" and not layout.has("emar_detail"):
-        return replace(arm, value="NULL", unit="NULL")
+        return replace(arm, value="NULL", unit="NULL", route="NULL")
     if wanted and not layout.has(arm.table, *wanted):
         value, unit = f"{arm.table}.totalamount", f"{arm.table}.totalamountuom"
         return replace(arm, value=value, unit=unit, end="NULL")

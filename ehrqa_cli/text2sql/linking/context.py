@@ -68,6 +68,20 @@ def named(kind: str, folded: str) -> bool:
     return pattern is None or pattern.search(folded) is not None
 
 
+def nearest_naming(kind: str, tokens: list[Token], first: int, last: int) -> int | None:
+    """How many tokens away from ``[first, last)`` the nearest word stands that speaks of this type,
+    those behind it counted double; None where there is none."""
+    pattern = _WORDS.get(kind)
+    if pattern is None:
+        return 0
+    found = [
+        first - place if place < first else 2 * (place - last + 1)
+        for place, token in enumerate(tokens)
+        if not first <= place < last and pattern.match(token.text)
+    ]
+    return min(found, default=None)
+
+
 _SUBJECT_BEFORE = frozenset({"with", "of", "for", "had", "has", "have", "and", "last", "first"})
 _QUANTITY_BEFORE = frozenset({"many", "much", "in", "per", "total", "/"})
 

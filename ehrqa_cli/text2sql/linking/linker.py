@@ -13,6 +13,7 @@ from ehrqa_cli.ehr import cxr_vocabulary
 from ehrqa_cli.ehr.value_index import ValueIndex
 from ehrqa_cli.logical_form.grammar import RESTRICTIONS
 from ehrqa_cli.text2sql.linking import everyday
+from ehrqa_cli.text2sql.linking.amounts import in_recorded_units
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
@@ -22,6 +23,7 @@ from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
+from ehrqa_cli.text2sql.linking.restrictions import restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
 from ehrqa_cli.words.lists import word_list
 
@@ -33,6 +35,7 @@ _ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
+Span = tuple[int, int]
 
 
 class Linker:
@@ -91,25 +94,30 @@ class Linker:
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        dropped = tuple(link for link in strings if link.types[0] in RESTRICTIONS)
-        candidates = [*ids, *(link for link in strings if link not in dropped)]
+        limits = restrictions(folded, strings) if self._meant else []
+        said = [found.said for found in limits]
+        candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
-        taken = [(start, end) for start, end, _ in unknown]
-        taken += [(link.start, link.end) for link in dropped]
+        taken = [(start, end) for start, end, _ in (*unknown, *said)]
         links = _choose(candidates, taken, len(folded))
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
-            links, unresolved = self._with_fuzzy(folded, tokens, links, unmeant)
+            known = [*taken, *((found.start, found.end) for found in unmeant)]
+            links, unresolved = self._with_fuzzy(folded, tokens, links, known)
             names += unresolved
         names += [(found.kind, folded[found.start : found.end]) for found in unmeant]
+        if self._meant:
+            links, read, unread = in_recorded_units(folded, links)
+            said += [(*span, "") for span in read]
+            names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
         return LinkedQuestion(
             question=question,
-            text=render(folded, links, unknown, dropped),
+            text=render(folded, links, unknown, said),
             links=tuple(links),
             unknown=tuple(names),
-            restrictions=dropped,
+            restrictions=tuple(found.link for found in limits),
         )
 
     def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:
@@ -173,14 +181,18 @@ class Linker:
         return Link(start, end, ("abbrev",), best.values["abbrev"])
 
     def _with_fuzzy(
-        self, folded: str, tokens: list[Token], links: list[Link], known: Sequence[Unmeant] = ()
+        self,
+        folded: str,
+        tokens: list[Token],
+        links: list[Link],
+        known: Sequence[tuple[int, int]] = (),
     ) -> tuple[list[Link], list[tuple[str, str]]]:
         """The links with those of synonyms and misspellings, and what stays unresolved; spans that
-        are ``known`` to mean nothing here are left alone."""
+        are ``known`` already are left alone."""
         added: list[Link] = []
         unresolved: list[tuple[str, str]] = []
         for found in self._fuzzy.find(folded, tokens, links):
-            if any(found.start < span.end and span.start < found.end for span in known):
+            if any(found.start < end and start < found.end for start, end in known):
                 continue
             if isinstance(found, Link):
                 added.append(self._meant.of_value(found, folded) if self._meant else found)

@@ -6,18 +6,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ehrqa_cli.concepts import labs
 from ehrqa_cli.concepts.meaning import LONGEST, Meanings, folded
-from ehrqa_cli.contracts.concepts import Concept, Item
+from ehrqa_cli.concepts.micro import is_organism
+from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
 from ehrqa_cli.text2sql.linking.context import (
     allowed,
-    named,
+    nearest_naming,
     ordinary_word_allowed,
     short_name_allowed,
 )
 from ehrqa_cli.text2sql.linking.exact import Match
+from ehrqa_cli.text2sql.linking.mentions import Mention, joined
 from ehrqa_cli.text2sql.linking.render import ORDER
+from ehrqa_cli.text2sql.linking.restrictions import restriction
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
@@ -36,39 +40,22 @@ _COUNTS = {
 }
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
+# Words that make another disease of one.
+_QUALIFIERS = lists.word_list(WORDS, "qualifiers")
+_RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
+# What is compared with a number is measured.
+_COMPARED = re.compile(
+    r" (?:(?:levels?|counts?|values?|was|were|is|that|of|ever|fell|went) )*"
+    r"(?:over|above|below|under|less than|greater than|more than|higher than|lower than|at least"
+    r"|at most|>=?|<=?|past|between)"
+)
+_LEAVING = frozenset({"left", "discharged", "sent", "went", "gone", "going"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
-_PEOPLE = (
-    r"(?:patients?|pts?|people|persons?|men|women|man|woman|males?|females?|adults?|folks|"
-    r"(?:of|by|in|as) race|race(?: is| was)?)"
-)
-# By the words right before and right after a name: is it a restriction of this kind?
-_RESTRICTING = {
-    "race": (
-        re.compile(rf"\b{_PEOPLE}(?: (?:who|that))?(?: (?:is|are|were|was|identif\w+ as))? $"),
-        re.compile(rf"(?:,? (?:or|and) \w+)? {_PEOPLE}\b"),
-    ),
-    "service": (
-        re.compile(r"\b(?:on|under|by|to|for|in)(?: the)? $"),
-        re.compile(r" (?:service|team)\b"),
-    ),
-    "resistant": (
-        re.compile(r"\bresistan(?:t|ce) to(?: the)? $"),
-        re.compile(r"[- ]resistant\b|(?: was| were| is| are)? ?(?:=|:) ?r\b"),
-    ),
-    "susceptible": (
-        re.compile(r"\b(?:sensitive|susceptible|sensitivity|susceptibility) to(?: the)? $"),
-        re.compile(r"[- ](?:sensitive|susceptible)\b"),
-    ),
-}
-# What stands between two names of one thing.
-_SAME = re.compile(r" ?\(| (?:of |with |for )?(?:an? |the |any |some )?|,? (?:i\.?e\.?,?|aka|or) ")
-_EXCEPT = re.compile(
-    r",? \(?(?:other than|except(?:ing)?(?: for)?|excluding|apart from|but not|not counting) "
-)
 _VALUED = frozenset(
     {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
     | {"mean", "serum", "blood", "a", "of"}
 )
+_Rule = Callable[[str, list[Token], int, int, str], bool]
 
 
 @dataclass(frozen=True)
@@ -93,21 +80,59 @@ class Meant:
     ) -> Iterator[Link | Unmeant]:
         """The names in folded ``text``, the longest first, none overlapping; ``exact`` are whole
         names of items, which mean these where they are no concept's phrase."""
-        whole = {(match.first, match.last): match for match in exact}
+        whole = {(match.first, match.last): match.values for match in exact}
         spans = {*whole, *self._spans(tokens)}
         taken: list[tuple[int, int]] = []
-        links: list[Link] = []
+        mentions: list[Mention] = []
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
-            found = self._read(text, tokens, first, last, whole.get((first, last)))
-            if found is not None:
+            options = self._options(text, tokens, first, last, whole.get((first, last), {}))
+            restricted = restriction(options, text, tokens[first].start, tokens[last - 1].end)
+            possible = {
+                kind: tuple(meant)
+                for kind, meant in options.items()
+                if kind in ORDER and _rule(text, tokens, first, last)(kind)
+            }
+            if restricted:
+                yield restricted
+            elif possible:
+                start, end = tokens[first].start, tokens[last - 1].end
+                mentions.append(Mention(first, last, start, end, possible))
+            if restricted or possible:
                 taken.append((first, last))
-            if isinstance(found, Unmeant):
-                yield found
-            elif found is not None:
-                links.append(found)
-        yield from _joined(text, sorted(links, key=lambda link: link.start))
+        for mention in joined(text, mentions):
+            found = self._read(text, tokens, mention)
+            yield from self._by_test(found) if isinstance(found, Link) else (found,)
+
+    def _by_test(self, link: Link) -> Iterator[Link]:
+        """A link, and where its organism is called resistant, what it was tested with: those of
+        that name and the organism itself, where it was found resistant."""
+        said = _RESISTANT.fullmatch(str(link.value)) if link.types == ("organism",) else None
+        organism = self._live(said["organism"], "organism") if said else None
+        tested = self._live(said["drug"], "antibiotic") if said else None
+        if organism is None or tested is None:
+            yield link
+            return
+        items = dict.fromkeys((*link.concepts[0].items, *organism.items))
+        both = replace(link.concepts[0], items=tuple(items))
+        yield replace(link, concepts=(both,))
+        yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
+
+    def _qualified(self, concept: Concept, qualifier: str) -> list[Concept]:
+        """The disease of that sort: by a name that has the word, or of its items those that have
+        it; none where nothing tells."""
+        for phrase in concept.phrases:
+            known = self._live(f"{qualifier} {phrase}", concept.kind)
+            if known is not None:
+                return [known]
+        items = tuple(item for item in concept.items if qualifier in stems(item.name))
+        name = f"{qualifier} {concept.name}"
+        return [replace(concept, name=name, items=items, about="")] if items else []
+
+    def _live(self, phrase: str, kind: str) -> Concept | None:
+        found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
+        return next(found, None)
 
     def of_value(self, link: Link, text: str) -> Link:
         """A link to one name of an item, with the items that hold the words of the mention too."""
@@ -135,122 +160,61 @@ class Meant:
                 if len(words) == LONGEST:
                     break
 
-    def _read(
-        self, text: str, tokens: list[Token], first: int, last: int, whole: Match | None
-    ) -> Link | Unmeant | None:
-        start, end = tokens[first].start, tokens[last - 1].end
-        phrase = folded(text[start:end])
+    def _options(
+        self, text: str, tokens: list[Token], first: int, last: int, whole: Mapping[str, str]
+    ) -> dict[str, list[Concept]]:
+        """All that tokens ``[first, last)`` may stand for, by kind."""
         options: dict[str, list[Concept]] = {}
-        for concept in self.meanings.named(phrase):
+        for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
             options.setdefault(concept.kind, []).append(concept)
-        for kind, value in (whole.values if whole else {}).items():
+        for kind, value in whole.items():
+            if kind == "organism" and not is_organism(value):
+                continue  # "positive" is a result
             options.setdefault(kind, [self.meanings.of_name(kind, value)])
-        if restricted := self._restriction(options, text, tokens, first, last):
-            return restricted
-        possible = [
-            kind
-            for kind in options
-            if kind in ORDER and _rule(phrase)(kind, tokens, first, last, text)
-        ]
-        if not possible:
-            return None
-        live = {kind for kind in possible if any(c.items for c in options[kind])}
-        measured = _MEASURED.search(text) is not None
+        return options
 
-        def place(kind: str) -> tuple[bool, bool, bool, int]:
-            off = measured and "lab" in possible and kind != "lab"
-            return not named(kind, text), kind not in live, off, ORDER[kind]
+    def _read(self, text: str, tokens: list[Token], mention: Mention) -> Link | Unmeant:
+        """What a mention means: of several kinds the one that is spoken of nearest."""
+        start, end, options = mention.start, mention.end, mention.options
+        live = {kind for kind, meant in options.items() if any(c.items for c in meant)}
+        measured = _MEASURED.search(text) or _COMPARED.match(text[end:])
 
-        kind = min(possible, key=place)
-        meant = _one([c for c in options[kind] if c.items])
+        def place(kind: str) -> tuple[bool, bool, int, int]:
+            off = bool(measured) and "lab" in options and kind != "lab"
+            away = nearest_naming(kind, tokens, mention.first, mention.last)
+            return off, away is None or kind not in live, away or 0, ORDER[kind]
+
+        kind = min(options, key=place)
+        meant = _one([concept for concept in options[kind] if concept.items])
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
-            return Link(
-                start, end, (kind,), options[kind][0].name, "concept", 1.0, (options[kind][0],)
-            )
+            meant = [options[kind][0]]
+        qualifier = tokens[mention.first - 1] if mention.first else None
+        if len(meant) == 1 and kind == "dx" and qualifier and qualifier.text in _QUALIFIERS:
+            start, meant = qualifier.start, self._qualified(meant[0], qualifier.text)
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
-        kind, concept = self._counted(kind, _narrowed(meant[0]), text, tokens, (first, last))
+        span = (mention.first, mention.last)
+        kind, concept = _counted(kind, _narrowed(meant[0]), text, tokens, span)
+        if kind == "dischloc" and tokens[mention.first].text in _LEAVING:
+            start = tokens[mention.first + 1].start
         return Link(start, end, (kind,), concept.name, "concept", 1.0, (concept,))
 
-    def _restriction(
-        self,
-        options: Mapping[str, list[Concept]],
-        text: str,
-        tokens: list[Token],
-        first: int,
-        last: int,
-    ) -> Link | None:
-        """What limits the question beside what it asks: whose race, which service, resistant to
-        what."""
-        start, end = tokens[first].start, tokens[last - 1].end
-        for kind, (before, after) in _RESTRICTING.items():
-            known = options.get("antibiotic" if kind in ("resistant", "susceptible") else kind)
-            said = before.search(text[:start]), after.match(text[end:])
-            if not known or not any(said):
-                continue
-            if kind in ("resistant", "susceptible"):  # the words that say so go with it
-                start = said[0].start() if said[0] else start
-                end = end + said[1].end() if said[1] and not said[0] else end
-            return Link(start, end, (kind,), known[0].name, "concept", 1.0, (known[0],))
-        return None
 
-    def _counted(
-        self, kind: str, concept: Concept, text: str, tokens: list[Token], span: tuple[int, int]
-    ) -> tuple[str, Concept]:
-        """The concept with the tables that the words around it ask about: a drug is ordered,
-        administered, infused."""
-        if kind != "drug":
-            return kind, concept
-        how = _nearest(tokens, *span)
-        infused = [item for item in concept.items if item.table == "inputevents"]
-        volume = _VOLUMES.search(text) and any(item.unit in ("ml", "l") for item in infused)
-        if infused and (how == "infused" or (volume and how != "ordered")):
-            return "intake", replace(concept, kind="intake", items=tuple(infused))
-        tables = _COUNTS[how][1] if how else ()
-        items = tuple(item for item in concept.items if item.table in tables)
-        return kind, replace(concept, items=items) if items else concept
-
-
-def _joined(text: str, links: list[Link]) -> Iterator[Link]:
-    """The links, with what says one thing twice as one: "transfused red cells", "bypass (cabg)";
-    and "nsaids other than aspirin"."""
-    kept: list[Link] = []
-    for link in links:
-        both = _both(text, kept[-1], link) if kept else None
-        if both:
-            kept[-1] = both
-        else:
-            kept.append(link)
-    yield from kept
-
-
-def _both(text: str, one: Link, other: Link) -> Link | None:
-    """Two links as one, where that is what they say."""
-    between, narrow = text[one.end : other.start], _narrower(one, other)
-    if narrow is None or one.types != other.types:
-        return None
-    if _EXCEPT.fullmatch(between):
-        return replace(_without(one, other), end=other.end)
-    if not _SAME.fullmatch(between):
-        return None
-    closed = "(" in between and text[other.end : other.end + 1] == ")"
-    return replace(narrow, start=one.start, end=other.end + closed)
-
-
-def _without(wide: Link, narrow: Link) -> Link:
-    """The first link less the items of the second."""
-    left, concept = set(narrow.concepts[0].items), wide.concepts[0]
-    name = f"{concept.name} other than {narrow.concepts[0].name}"
-    items = tuple(item for item in concept.items if item not in left)
-    return replace(wide, value=name, concepts=(replace(concept, name=name, items=items),))
-
-
-def _narrower(one: Link, other: Link) -> Link | None:
-    """Of two links the one whose concept the other's holds whole."""
-    ours, its = (set(link.concepts[0].items) for link in (one, other))
-    if not ours or not its:
-        return None
-    return one if ours <= its else other if its <= ours else None
+def _counted(
+    kind: str, concept: Concept, text: str, tokens: list[Token], span: tuple[int, int]
+) -> tuple[str, Concept]:
+    """The concept with the tables that the words around it ask about: a drug is ordered,
+    administered, infused."""
+    if kind != "drug":
+        return kind, concept
+    how = _nearest(tokens, *span)
+    infused = [item for item in concept.items if item.table == "inputevents"]
+    volume = _VOLUMES.search(text) and any(item.unit in ("ml", "l") for item in infused)
+    if infused and (how == "infused" or (volume and how != "ordered")):
+        return "intake", replace(concept, kind="intake", items=tuple(infused))
+    tables = _COUNTS[how][1] if how else ()
+    items = tuple(item for item in concept.items if item.table in tables)
+    return kind, replace(concept, items=items) if items else concept
 
 
 def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) -> bool:
@@ -260,13 +224,15 @@ def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) 
     return (before in _VALUED and after != "'") or after in ("+", "level", "levels")
 
 
-def _rule(phrase: str) -> Callable[[str, list[Token], int, int, str], bool]:
-    """The rule of place: short names and ordinary words have stricter ones."""
+def _rule(text: str, tokens: list[Token], first: int, last: int) -> Callable[[str], bool]:
+    """May these words be a value of a kind? Short names and ordinary words have stricter rules."""
+    phrase = folded(text[tokens[first].start : tokens[last - 1].end])
+    rule: _Rule = allowed if len(phrase) > 2 else short_name_allowed
     if len(phrase) == 1:
-        return _single
-    if phrase in _SPELT_ALIKE:
-        return ordinary_word_allowed
-    return allowed if len(phrase) > 2 else short_name_allowed
+        rule = _single
+    elif phrase in _SPELT_ALIKE:
+        rule = ordinary_word_allowed
+    return lambda kind: rule(kind, tokens, first, last, text)
 
 
 def _one(concepts: list[Concept]) -> list[Concept]:
@@ -281,17 +247,7 @@ def _one(concepts: list[Concept]) -> list[Concept]:
 
 def _narrowed(concept: Concept) -> Concept:
     """Of a lab test in blood the commonest item, not each that measures the same."""
-    if not concept.alone or not concept.items:
-        return concept
-    first = concept.items[0]
-    return replace(concept, items=tuple(item for item in concept.items if _alike(item, first)))
-
-
-def _alike(item: Item, other: Item) -> bool:
-    mine, its = (
-        (x.table, x.name.lower(), x.specimen.lower(), x.category.lower()) for x in (item, other)
-    )
-    return mine == its
+    return replace(concept, items=labs.meant(concept.items)) if concept.alone else concept
 
 
 def _nearest(tokens: list[Token], first: int, last: int) -> str | None:

@@ -27,10 +27,10 @@ def render(
     folded: str,
     links: Iterable[Link],
     unknown: Iterable[tuple[int, int, str]] = (),
-    dropped: Iterable[Link] = (),
+    said: Iterable[tuple[int, int, str]] = (),
 ) -> str:
-    """Folded text with links (in order) and unknown ids replaced, what is ``dropped`` left out, and
-    its spaces made single.
+    """Folded text with links (in order) and unknown ids replaced, other spans ``said`` in other
+    words, and its spaces made single.
 
     Links beyond the end of the text (of the --patient and --study options) are appended.
     """
@@ -43,7 +43,7 @@ def render(
         else:
             spans.append((link.start, link.end, mark))
     spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
-    spans.extend((link.start, link.end, "") for link in dropped)
+    spans.extend(said)
     pieces, place = [], 0
     for start, end, mark in sorted(spans):
         quote = folded[start - 1] if start > place else ""
