@@ -92,9 +92,10 @@ def named(linked: LinkedQuestion) -> tuple[Named, ...]:
             if all(end <= a or b <= start for a, b in taken):
                 taken.append((start, end))
                 plain = match.expand(phrase.plain) if phrase.plain else match[0]
-                verb = " " not in match[0] and match[0].lower().endswith("d")  # was admitted
-                before = bool(_INSIDE.search(linked.question[:start]))
-                found.append(Named(phrase.kinds, start, end, plain, before or verb))
+                first = match[0].split()[0].lower()
+                verb = first == match[0].lower() and first.endswith("d")  # was admitted
+                inside = verb or bool(_INSIDE.search(f"{linked.question[:start]}{first} "))
+                found.append(Named(phrase.kinds, start, end, plain, inside))
     return tuple(sorted(found, key=lambda n: n.start))
 
 
@@ -183,4 +184,6 @@ def _each(form: Form, kinds: tuple[str, ...], counted: bool) -> Form:
 
 
 def _of(event: Event, kinds: tuple[str, ...]) -> Event:
+    if event.get("encounter"):  # a form that was read before
+        return event
     return with_filter(event, Filter("encounter", tuple(map(Lit, kinds))))
