@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
+from ehrqa_cli.concepts.diagnosis_record import Record
+from ehrqa_cli.concepts.icd_codes import common_start, shown, with_dot
 from ehrqa_cli.concepts.icd_titles import (
     GENERAL,
     Phrases,
@@ -17,7 +18,6 @@ from ehrqa_cli.concepts.icd_titles import (
     exists,
     folded,
     lines,
-    places_of,
     plain,
     said_as,
     titles,
@@ -25,8 +25,6 @@ from ehrqa_cli.concepts.icd_titles import (
 )
 from ehrqa_cli.contracts.concepts import Concept, Item
 
-_TABLES = re.compile(r"diagnos|condition", re.IGNORECASE)
-_PROCEDURE = re.compile(r"proc", re.IGNORECASE)
 _REMISSION = re.compile(r"in (?:full |sustained |early |early full )?remission", re.IGNORECASE)
 _SOURCE = "own table of groups"
 
@@ -54,7 +52,7 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
     Raises:
         ValueError: a line of the data files has a pattern that cannot be read.
     """
-    record = _Record(items)
+    record = Record(items)
     groups = [_group(line, record) for line in lines("diagnoses.tsv")]
     if record.uncoded:
         named = Phrases((word, group) for group in groups for word in group.words)
@@ -68,7 +66,7 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 
 def _told_apart(
-    groups: list[_Named], titled: dict[str, _Named], record: _Record
+    groups: list[_Named], titled: dict[str, _Named], record: Record
 ) -> Iterator[_Named]:
     """The titled concepts with the phrases that no group has, and those of their plain words.
 
@@ -113,7 +111,7 @@ def narrowed(
     base, rest = _part(said, known)
     if base and not rest:
         return None
-    pool = [item for each in base for item in each.items] if base else _Record(items).own
+    pool = [item for each in base for item in each.items] if base else Record(items).own
     kept = {pool[place] for place in affirming(rest or words, [item.name for item in pool])}
     if not kept and not exists(words):
         return None
@@ -149,7 +147,7 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
         r"(?:icd[- ]?(9|10)(?:[- ]?cm)?[: ]+)?(?:codes? )?(.+)", text.strip(), re.I
     )
     parts = re.split(r"\s*(?:,|;|\bor\b|\band\b|\s)\s*", match[2]) if match else []
-    record = _Record(items)
+    record = Record(items)
     found = _Named(text)
     for part in parts:
         wanted = _pattern(part, int(match[1]) if match and match[1] else 0)
@@ -184,45 +182,7 @@ def _pattern(part: str, version: int) -> list[tuple[int, str]]:
     return [(v, low + dash + high) for v in versions]
 
 
-class _Record:
-    """The diagnoses of a record: by code, and those whose code is none of ICD."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.uncoded: list[Item] = []
-        self.coded: list[tuple[int, str, Item]] = []
-        self.own = [i for i in items if _TABLES.search(i.table) and not _PROCEDURE.search(i.table)]
-        # numbers longer than ICD's: then all numbers here are ids of another vocabulary
-        ids = any(re.fullmatch(r"\d{6,}", str(item.code)) for item in self.own)
-        read = {str(i.code): versions_of(str(i.code)) for i in self.own}
-        sure = [places[0][0] for places in read.values() if len(places) == 1]
-        usual = 10 if sure.count(10) > sure.count(9) else 9
-        for item in self.own:
-            code = str(item.code)
-            places = () if ids and code.isdigit() else read[code]
-            if len(places) > 1 and "," not in code:
-                places = (_likelier(places, item.name, usual),)
-            if not places:
-                self.uncoded.append(item)
-                places = tuple((10, place) for place in places_of(item.name))
-            self.coded += [(version, place, item) for version, place in places]
-        self.index = CodeIndex(self.coded)
-
-
-def _likelier(read: Sequence[tuple[int, str]], name: str, usual: int) -> tuple[int, str]:
-    """The version whose titles above the code share more words with its name, else the usual."""
-    said = words_of(name)
-
-    def shared(place: tuple[int, str]) -> tuple[int, bool]:
-        version, code = place
-        at = 4 if version == 9 and code[0] == "E" else 3
-        known = titles(version)
-        above = (known[code[:n]][0] for n in range(at, len(code) + 1) if code[:n] in known)
-        return len(said & words_of(" ".join(above))), version == usual
-
-    return max(read, key=shared)
-
-
-def _group(line: list[str], record: _Record) -> _Named:
+def _group(line: list[str], record: Record) -> _Named:
     named, ten, nine, more = (*line, "", "", "")[:4]
     phrases = named.split(" | ")
     group = _Named(phrases[0], phrases, source=_SOURCE)
@@ -236,7 +196,7 @@ def _group(line: list[str], record: _Record) -> _Named:
     return group
 
 
-def _titled(record: _Record) -> dict[str, _Named]:
+def _titled(record: Record) -> dict[str, _Named]:
     """The concepts of CCS, sections, categories and subcategories that occur, by name.
 
     What has the same name in both versions is one concept. A code of one version also counts under
@@ -267,7 +227,7 @@ def _titled(record: _Record) -> dict[str, _Named]:
     return found
 
 
-def _under(record: _Record, version: int) -> dict[str, list[Item]]:
+def _under(record: Record, version: int) -> dict[str, list[Item]]:
     """The items by each code and section of a version that they stand under."""
     found: dict[str, list[Item]] = defaultdict(list)
     known = titles(version)
@@ -280,7 +240,7 @@ def _under(record: _Record, version: int) -> dict[str, list[Item]]:
     return found
 
 
-def _places(record: _Record, version: int) -> Iterator[tuple[str, Item]]:
+def _places(record: Record, version: int) -> Iterator[tuple[str, Item]]:
     """Each coded item with its code in a version, or the start that its equals there share."""
     other = _equals(version)
     for has, code, item in record.coded:

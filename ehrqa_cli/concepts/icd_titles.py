@@ -210,7 +210,7 @@ def _titled() -> Phrases[str]:
         (code, name)
         for code, (title, more) in titles(10).items()
         if "-" not in code
-        for name in (title, *more.split(" | "))
+        for name in (title, *(other for other in more.split(" | ") if " NOS" not in other))
     ]
     names += [(code, title) for code, title in lines("icd10_leaves.tsv")]
     for line in lines("diagnoses.tsv"):  # groups that are one code

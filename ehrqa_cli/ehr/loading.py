@@ -1,4 +1,5 @@
-"""A SQLite EHR written into a server, table by table, by the plugin for that server."""
+"""A SQLite EHR written into a server, or into files of another kind, table by table, by the plugin
+for these."""
 
 from __future__ import annotations
 
@@ -48,9 +49,15 @@ def load_sqlite(
 
 
 def check_room(target: str) -> None:
-    """Raise ImportFailed where ``target`` has tables of an EHR already, DatabaseError where it
-    cannot be reached: before hours of reading, not after."""
+    """Raise ImportFailed where ``target`` has tables of an EHR already or is a file that is there,
+    DatabaseError where it cannot be reached: before hours of reading, not after."""
     plugin, rest = writer_of(target)
+    if plugin.in_files:
+        if Path(rest).exists():
+            raise ImportFailed(
+                f"{rest} exists already", "choose another name, or replace it with --force"
+            )
+        return
     opened = plugin.open(rest)
     try:
         present = [name for name in BY_NAME if name in opened.schema()]

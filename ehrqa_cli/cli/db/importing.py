@@ -1,4 +1,4 @@
-"""``ehrqa db import``: MIMIC-IV's files into a SQLite file or a server, every row accounted for."""
+"""``ehrqa db import``: MIMIC-IV's files into a file or a server, every row accounted for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# What --to may name beside a server, and the address under which its plugin makes it.
+_FILES = {"duckdb": "duckdb:{}", "parquet": "duckdb:{}/"}
 # Fields of ImportOptions that are flags, each with its help; none is on by default.
 FLAGS: dict[str, str] = {
     "drop_ambiguous_names": "Drop items that have the name of another kind of thing.",
@@ -81,8 +83,8 @@ def _import_options(command: Command) -> Command:
 
 @click.command("import")
 @click.argument("source", type=FILE, metavar="DIR")
-@click.option("--out", type=FILE, metavar="FILE", help="The SQLite database to make.")
-@click.option("--to", metavar="ADDRESS", help="A server to write to instead: postgresql://...")
+@click.option("--out", type=FILE, metavar="FILE", help="The database to make: SQLite's, or as --to.")
+@click.option("--to", metavar="KIND", help="duckdb, parquet (a folder), or postgresql://...")
 @_import_options
 @click.option("--explain", is_flag=True, help="Say what becomes of every column of the files.")
 @json_option
@@ -93,12 +95,13 @@ def import_command(
 
     All is kept unless an option drops it; what is dropped is counted with the reason. Each option
     is one convention of EHRSQL-2024. An import that fails leaves no FILE. With --to, DIR may also
-    be a SQLite EHR; all tables are written in one transaction, and a role that may only read is
-    made for them. --explain without a place to write to imports nothing.
+    be a SQLite EHR. A server gets all tables in one transaction, and a role that may only read
+    them. --explain without a place to write to imports nothing.
 
     \b
     Examples:
       ehrqa db import mimic-iv-2.2 --out ehr.sqlite
+      ehrqa db import mimic-iv-2.2 --to duckdb --out ehr.duckdb
       ehrqa db import mimic-iv-2.2 --to postgresql://loader@dbhost/ehr
       ehrqa db import mimic-iv-demo --out ehr.sqlite --ehrsql --synthetic-costs 1
       ehrqa db import mimic-iv-2.2 --explain
@@ -107,15 +110,18 @@ def import_command(
     Exit codes: 0 imported, 1 a file is missing or wrong (with line and column), 2 usage.
     """
     from ehrqa_cli.ehr.mimic.importer import import_mimic
+    from ehrqa_cli.ehr.mimic.large import advice
 
     if explain and out is None and to is None:
         return _explain(source, as_json)
-    if (out is None) == (to is None):
+    if (out is None) == (to is None or to in _FILES):
         raise UsageError("name one place to import to", "add --out FILE, or --to ADDRESS")
     options = _options(flags)
     if to is not None:
-        return _to_server(source, to, options, as_json, explain)
+        return _written(source, to, out, options, as_json, explain)
     assert out is not None
+    if advised := advice(source):
+        diagnostics.note(advised)
     with diagnostics.progress("share") as advance:
         report = import_mimic(source, out, options, lambda what, done, of: advance(done, of, what))
     if as_json:
@@ -144,10 +150,16 @@ def _columns(found: tuple[ColumnReport, ...]) -> None:
     output.table(("file", "column", "is", "as, or why"), rows)
 
 
-def _to_server(source: Path, to: str, options: ImportOptions, as_json: bool, explain: bool) -> int:
-    from ehrqa_cli.cli.db.load import load_server
+def _written(
+    source: Path, to: str, out: Path | None, options: ImportOptions, as_json: bool, explain: bool
+) -> int:
+    """The import into a server, or into files that are not SQLite's."""
+    from ehrqa_cli.cli.db.load import load
 
-    report, loaded, seconds = load_server(source, to, options)
+    target, beside = to, None
+    if out is not None:
+        target, to, beside = _FILES[to].format(out), str(out), out.absolute().parent
+    report, loaded, seconds = load(source, target, options, beside)
     if as_json:
         said = {"to": to, "loaded": {"tables": loaded.tables, "rows": loaded.rows}}
         known = {k: v for k, v in _record(report).items() if k != "out"} if report else {}

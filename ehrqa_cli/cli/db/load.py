@@ -1,4 +1,4 @@
-"""``ehrqa db import --to ADDRESS``: an EHR into a server.
+"""``ehrqa db import --to``: an EHR into a server, a DuckDB file or a folder of Parquet files.
 
 MIMIC-IV's files are first read into a SQLite file of this command's own, so that whatever is wrong
 with them is known before the server is touched; the file is gone when the command ends.
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport
 
 
-def load_server(
-    source: Path, to: str, options: ImportOptions
+def load(
+    source: Path, to: str, options: ImportOptions, beside: Path | None = None
 ) -> tuple[ImportReport | None, Loaded, float]:
-    """Write ``source`` (a folder of MIMIC-IV, or a SQLite EHR) into the server at ``to``.
+    """Write ``source`` (a folder of MIMIC-IV, or a SQLite EHR) to what ``to`` names.
 
-    Returns what was imported (None of a SQLite EHR), what was written, and the seconds that the
+    The SQLite file on the way stands in ``beside``, where there is room, or among the temporary
+    files. Returns what was imported (None of a SQLite EHR), what was written, and the seconds that the
     writing took. Raises UsageError, PluginError, ImportFailed, DatabaseError.
     """
     from ehrqa_cli.ehr.loading import check_room, load_sqlite, writer_of
@@ -33,7 +34,7 @@ def load_server(
     writer_of(to)
     if not options.force:
         check_room(to)
-    with tempfile.TemporaryDirectory(prefix="ehrqa-import-") as folder:
+    with tempfile.TemporaryDirectory(prefix=".ehrqa-import-", dir=beside) as folder:
         report = None
         made = source
         if not source.is_file():
@@ -41,7 +42,7 @@ def load_server(
             with diagnostics.progress("share") as advance:
                 report = import_mimic(
                     source, made, replace(options, force=False),
-                    lambda what, done, of: advance(done, of, what),
+                    lambda what, done, of: advance(done, of, what), indexed=False,
                 )  # fmt: skip
         started = time.monotonic()
         with diagnostics.progress("rate") as advance:

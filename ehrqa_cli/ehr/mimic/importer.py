@@ -123,11 +123,14 @@ def import_mimic(
     out: Path,
     options: ImportOptions | None = None,
     progress: Progress | None = None,
+    *,
+    indexed: bool = True,
 ) -> ImportReport:
     """Read the release in ``source`` (``hosp/`` and ``icu/``, .csv or .csv.gz) into file ``out``.
 
     ``progress(what, done, of)`` is told the bytes read of each file, and then of the indexes how
-    many are made. Raises ImportFailed, naming file, line and column, and then leaves no file.
+    many are made: without ``indexed`` those only that find a row that stands twice. Raises
+    ImportFailed, naming file, line and column, and then leaves no file.
     """
     options = options or ImportOptions()
     if options.time_shift not in ("none", "ehrsql"):
@@ -142,7 +145,8 @@ def import_mimic(
         if options.synthetic_costs is not None:
             work.reports.append(add_costs(connection, options.synthetic_costs))
         made = work.tables()
-        bulk.index(connection, made, lambda done, of: note("indexes", done, of))
+        wanted = made if indexed else [replace(table, indexes=()) for table in made]
+        bulk.index(connection, wanted, lambda done, of: note("indexes", done, of))
         as_of = _as_of(connection, source, options, made)
         bulk.write_meta(connection, _meta(options, as_of))
     order = {t.name: i for i, t in enumerate((*TABLES, *OPTIONAL_TABLES))}

@@ -145,16 +145,16 @@ def _times(counted: Filter) -> str:
 def _top(select: Select) -> str:
     event = select.event
     src = source(event)
-    rank = "DENSE_RANK() OVER ( ORDER BY {} DESC ) AS C1"
     relation = relation_of(event)
     column = f"{src.table}.{src.code}"
-    if relation and relation.name in _PAIRED:
+    rank = "DENSE_RANK() OVER ( ORDER BY {} DESC ) AS C1"
+    if relation and relation.name in _PAIRED and not src.identity:
         pairs = f"{rank.format('SUM( T1.n )')} {joined(event, relation, src.code, counted=True)}"
         inner = f"SELECT T2.{src.code} AS code, {pairs} GROUP BY T2.{src.code}"
     else:
-        counted = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
+        number_of = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
         inner = (
-            f"SELECT {column} AS code, {rank.format(counted)} FROM {src.origin}"
+            f"SELECT {column} AS code, {rank.format(number_of)} FROM {src.origin}"
             f"{where(rows(event))} GROUP BY {column}"
         )
     most = number(select.args[0])

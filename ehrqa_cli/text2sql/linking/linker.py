@@ -19,7 +19,7 @@ from ehrqa_cli.text2sql.linking.dates import find_dates
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
-from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant
+from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.render import ORDER, render
@@ -110,6 +110,7 @@ class Linker:
         if self._meant:
             links, read, unread = in_recorded_units(folded, links)
             said += [(*span, "") for span in read]
+            said += as_prescribed(folded, links)
             names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
         return LinkedQuestion(

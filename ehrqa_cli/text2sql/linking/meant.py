@@ -43,6 +43,7 @@ _WIDE = frozenset({"dx", "proc", "drug"})
 # Words that make another disease of one.
 _QUALIFIERS = lists.word_list(WORDS, "qualifiers")
 _RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
+_WAS_GIVEN = re.compile(r"(?<=\w )(?:given|administered)(?= )")
 # What is compared with a number is measured.
 _COMPARED = re.compile(
     r" (?:(?:levels?|counts?|values?|was|were|is|that|of|ever|fell|went) )*"
@@ -177,7 +178,8 @@ class Meant:
         """What a mention means: of several kinds the one that is spoken of nearest."""
         start, end, options = mention.start, mention.end, mention.options
         live = {kind for kind, meant in options.items() if any(c.items for c in meant)}
-        measured = _MEASURED.search(text) or _COMPARED.match(text[end:])
+        given = nearest_way(tokens, mention.first, mention.last) is not None
+        measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
 
         def place(kind: str) -> tuple[bool, bool, int, int]:
             off = bool(measured) and "lab" in options and kind != "lab"
@@ -207,7 +209,7 @@ def _counted(
     administered, infused."""
     if kind != "drug":
         return kind, concept
-    how = _nearest(tokens, *span)
+    how = nearest_way(tokens, *span)
     infused = [item for item in concept.items if item.table == "inputevents"]
     volume = _VOLUMES.search(text) and any(item.unit in ("ml", "l") for item in infused)
     if infused and (how == "infused" or (volume and how != "ordered")):
@@ -250,7 +252,7 @@ def _narrowed(concept: Concept) -> Concept:
     return replace(concept, items=labs.meant(concept.items)) if concept.alone else concept
 
 
-def _nearest(tokens: list[Token], first: int, last: int) -> str | None:
+def nearest_way(tokens: list[Token], first: int, last: int) -> str | None:
     """Which of the words that say what counts stands nearest; one before the name goes first."""
     best: tuple[int, str] | None = None
     for place, token in enumerate(tokens):
@@ -260,3 +262,11 @@ def _nearest(tokens: list[Token], first: int, last: int) -> str | None:
                 if best is None or away < best[0]:
                     best = (away, how)
     return best[1] if best else None
+
+
+def as_prescribed(text: str, links: Iterable[Link]) -> list[tuple[int, int, str]]:
+    """Where a drug "was given", and what the model reads there: what counts as given is in the
+    concept already, and the model knows best what was prescribed."""
+    if not any(link.types == ("drug",) and link.concepts for link in links):
+        return []
+    return [(*match.span(), "prescribed") for match in _WAS_GIVEN.finditer(text)]

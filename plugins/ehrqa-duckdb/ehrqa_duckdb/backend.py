@@ -12,15 +12,16 @@ import duckdb
 from ehrqa_cli.contracts.backend import Backend
 from ehrqa_cli.contracts.dialect import Dialect
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EhrqaError, LimitExceeded, Refused
+from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.contracts.sample import SampleTable
 from ehrqa_cli.contracts.types import Limits, Row
 from ehrqa_cli.sqltext import check_size
 from ehrqa_duckdb import files, settings
 from ehrqa_duckdb.dialect import DuckDb
 from ehrqa_duckdb.guard import Guard
+from ehrqa_duckdb.load import load
 from ehrqa_duckdb.source import DuckdbSource, open_source
 from ehrqa_duckdb.values import plain
-from ehrqa_duckdb.write import write
 
 _CHUNK = 1000
 
@@ -87,7 +88,17 @@ class DuckDbDatabase(Backend[duckdb.DuckDBPyConnection]):
     @classmethod
     def sample(cls, folder: Path, tables: Sequence[SampleTable]) -> str:
         """A DuckDB file of ``tables``."""
-        return str(write(folder / "sample.duckdb", tables))
+        made = str(folder / "sample.duckdb")
+        load(made, [LoadTable(table.name, table.columns, table.rows) for table in tables])
+        return made
+
+    @classmethod
+    def load(
+        cls, target: str, tables: Iterable[LoadTable], *, replace: bool = False
+    ) -> Loaded | None:
+        """Write ``tables`` to a DuckDB file, or as Parquet into a folder: ``target`` ends in a
+        slash."""
+        return load(target, tables, replace=replace)
 
     # --- what Backend asks for
 
