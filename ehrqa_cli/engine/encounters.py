@@ -29,7 +29,7 @@ _STAYS = ("admission", "discharge")
 _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Before a kind's name: what is asked about happened in it.
 _INSIDE = re.compile(
-    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,2}$",
+    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,3}$",
     re.I,
 )
 
