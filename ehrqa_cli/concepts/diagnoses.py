@@ -101,19 +101,19 @@ def narrowed(
     Words count in the families of words.tsv. A last resort: other kinds of concepts come first.
 
     Returns:
-        A concept of the members that stay, without any where only ICD has such a title, and None
-        where it has none either.
+        A concept of the members that stay; without an X one without members where only ICD has
+        such a title; else None.
     """
     said = phrase.lower().split()
     words = words_of(phrase)
-    if {"without", "no", "not"} & set(said) or not words - GENERAL:
+    if {"without", "no", "not"} & set(said) or not words - GENERAL or len("".join(words)) < 5:
         return None
     base, rest = _part(said, known)
     if base and not rest:
         return None
     pool = [item for each in base for item in each.items] if base else Record(items).own
     kept = {pool[place] for place in affirming(rest or words, [item.name for item in pool])}
-    if not kept and not exists(words):
+    if not kept and (base or not exists(words)):
         return None
     about = "; ".join(
         [*(each.about for each in base), f"titles with {', '.join(sorted(rest or words))}"]
