@@ -137,7 +137,7 @@ def ehr() -> sqlite3.Connection:
         ("value lab patient 1 visit last", [2]),
         ('value lab patient 1 visit last encounter "inpatient"', [1]),
         ('value lab patient 1 encounter "outpatient"', [2]),
-        ('value lab patient 1 visit first encounter "outpatient" with ( lab ) samevisit', [2]),
+        ('value lab patient 1 with ( lab ) samevisit visit first encounter "outpatient"', [2]),
         ('count_patients lab encounter "outpatient"', [1]),
         ('count admission patient 1 encounter "any"', [2]),
         (f"count admission patient 1 encounter {IN}", [1]),
