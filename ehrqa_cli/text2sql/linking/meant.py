@@ -50,7 +50,12 @@ _COMPARED = re.compile(
     r"(?:over|above|below|under|less than|greater than|more than|higher than|lower than|at least"
     r"|at most|>=?|<=?|past|between)"
 )
-_LEAVING = frozenset({"left", "discharged", "sent", "went", "gone", "going"})
+# Words that begin a name and are asked of it: they stay outside of it.
+_OUTSIDE = {
+    "dischloc": frozenset({"left", "discharged", "sent", "went", "gone", "going"}),
+    "intake": frozenset({"total"}),
+    "output": frozenset({"total"}),
+}
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
 _VALUED = frozenset(
     {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
@@ -197,7 +202,7 @@ class Meant:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
         kind, concept = _counted(kind, _narrowed(meant[0]), text, tokens, span)
-        if kind == "dischloc" and tokens[mention.first].text in _LEAVING:
+        if tokens[mention.first].text in _OUTSIDE.get(kind, ()):
             start = tokens[mention.first + 1].start
         return Link(start, end, (kind,), concept.name, "concept", 1.0, (concept,))
 
