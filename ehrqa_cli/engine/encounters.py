@@ -106,18 +106,20 @@ def plain(question: str, names: Iterable[Named]) -> str:
     return question
 
 
-def with_kinds(form: Form, asked: Sequence[Named], here: AbstractSet[str]) -> Form:
-    """The form with the kinds that the question names; ``here`` are those of the database.
+def absent(asked: Iterable[Named], here: AbstractSet[str]) -> str:
+    """The kinds that a question names and a database with those ``here`` has none of, in words."""
+    none = dict.fromkeys(one.kinds for one in asked if not here & set(one.kinds))
+    return ", ".join(f"{' or '.join(kinds)} visits" for kinds in none)
 
-    Raises FormError where it cannot be said which of its events they are of, or there are none.
+
+def with_kinds(form: Form, asked: Sequence[Named]) -> Form:
+    """The form with the kinds that the question names.
+
+    Raises FormError where it cannot be said which of its events they are of.
     """
     kinds = list(dict.fromkeys(one.kinds for one in asked))
     if not kinds or isinstance(form, Abstain):
         return _marked(form, (ANY,))
-    for wanted in kinds:
-        if not here & set(wanted):
-            has = f"the encounters of this database are {', '.join(sorted(here))}"
-            raise FormError(f"no encounter here is {' or '.join(wanted)}: {has}", "")
     if len(kinds) == 1:
         marked = _marked(form, kinds[0])
         if marked == form and all(one.inside for one in asked):

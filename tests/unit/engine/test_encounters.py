@@ -8,7 +8,7 @@ import pytest
 
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
-from ehrqa_cli.engine.encounters import named, plain, with_kinds
+from ehrqa_cli.engine.encounters import absent, named, plain, with_kinds
 from ehrqa_cli.logical_form import compile_sql, describe, parse, print_form
 
 HERE = frozenset({"inpatient", "emergency", "outpatient"})
@@ -29,6 +29,7 @@ def linked(text: str, *links: Link) -> LinkedQuestion:
         ("telehealth encounters of 2020", ["telehealth"], "hospital visits of 2020"),
         ("an inpatient stay", ["inpatient"], "an hospital admission"),
         ("number of admissions", ["inpatient"], "number of admissions"),
+        ("days in hospital", ["inpatient"], "days in hospital"),
         ("was hospitalized twice", ["inpatient"], "was hospitalized twice"),
         ("how many visits", [], "how many visits"),
         ("the pulse oximeter red light", [], "the pulse oximeter red light"),
@@ -78,10 +79,10 @@ def test_words_of_a_value_name_no_kind_but_those_of_a_place_do() -> None:
     ],
 )  # fmt: skip
 def test_the_kinds_are_put_into_the_form(text: str, form: str, wanted: str) -> None:
-    told = with_kinds(parse(form), named(linked(text)), HERE)
+    told = with_kinds(parse(form), named(linked(text)))
     assert print_form(told) == wanted
     assert parse(wanted) == told
-    assert with_kinds(told, (), HERE) == told
+    assert with_kinds(told, ()) == told
 
 
 @pytest.mark.parametrize(
@@ -89,12 +90,17 @@ def test_the_kinds_are_put_into_the_form(text: str, form: str, wanted: str) -> N
     [
         ("patients with asthma and ED visits", 'count_patients dx "asthma"'),  # it lost the visits
         ("ED visits after a clinic visit", "count admission after ( admission )"),  # which is which
-        ("telehealth visits", "count admission"),  # there are none here
     ],
 )
 def test_what_cannot_be_said_is_declined(text: str, form: str) -> None:
     with pytest.raises(FormError):
-        with_kinds(parse(form), named(linked(text)), HERE)
+        with_kinds(parse(form), named(linked(text)))
+
+
+def test_kinds_that_a_database_has_none_of() -> None:
+    found = named(linked("telehealth visits, ED visits and admissions"))
+    assert absent(found, HERE) == "telehealth visits"
+    assert absent(found, {"telehealth"}) == "emergency visits, inpatient or observation visits"
 
 
 def test_in_words() -> None:
