@@ -76,7 +76,7 @@ def _write(work: Path, made: Path, tables: Iterable[LoadTable], *, folder: bool)
 def _fill(connection: duckdb.DuckDBPyConnection, table: LoadTable, file: Path) -> int:
     """Make a table and fill it; how many rows."""
     name = _quoted(table.name)
-    required = {column: " NOT NULL" for column in table.required}
+    required = dict.fromkeys(table.required, " NOT NULL")
     listed = ", ".join(
         f"{_quoted(column)} {_TYPES.get(kind, 'VARCHAR')}{required.get(column, '')}"
         for column, kind in table.columns
