@@ -8,7 +8,7 @@ from pathlib import Path
 _MANY = 30_000_000  # rows from which questions about groups wait for SQLite
 _CSV_BYTES = {".csv": 90, ".gz": 11}  # of a row in MIMIC-IV's files
 _A_SECOND = 250_000  # rows imported, indexes and all, on one core
-_BYTES = {"SQLite": 125, "DuckDB": 30}  # of a row
+_BYTES = {"SQLite": 150, "DuckDB": 36}  # of a row
 
 
 def advice(source: Path) -> str:
