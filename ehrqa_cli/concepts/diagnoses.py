@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from ehrqa_cli.concepts.icd_codes import CodeIndex, common_start, shown, versions_of, with_dot
+from ehrqa_cli.concepts.diagnosis_record import Record
+from ehrqa_cli.concepts.icd_codes import common_start, shown, with_dot
 from ehrqa_cli.concepts.icd_titles import (
+    GENERAL,
     Phrases,
-    asserted,
+    affirming,
     british,
+    exists,
     folded,
     lines,
-    places_of,
     plain,
     said_as,
     titles,
@@ -23,8 +25,6 @@ from ehrqa_cli.concepts.icd_titles import (
 )
 from ehrqa_cli.contracts.concepts import Concept, Item
 
-_TABLES = re.compile(r"diagnos|condition", re.IGNORECASE)
-_PROCEDURE = re.compile(r"proc", re.IGNORECASE)
 _REMISSION = re.compile(r"in (?:full |sustained |early |early full )?remission", re.IGNORECASE)
 _SOURCE = "own table of groups"
 
@@ -35,7 +35,7 @@ class _Named:
 
     name: str
     phrases: list[str] = field(default_factory=list)
-    items: dict[tuple[str, str | int], Item] = field(default_factory=dict)
+    items: dict[tuple[str, str, str | int], Item] = field(default_factory=dict)
     about: list[str] = field(default_factory=list)
     source: str = ""
     words: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class _Named:
     def add(self, items: Iterable[Item]) -> None:
         """Takes members; one that is there already counts once."""
         for item in items:
-            self.items[item.column, item.code] = item
+            self.items[item.table, item.column, item.code] = item
 
 
 def resolve(items: Sequence[Item]) -> list[Concept]:
@@ -52,7 +52,7 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
     Raises:
         ValueError: a line of the data files has a pattern that cannot be read.
     """
-    record = _Record(items)
+    record = Record(items)
     groups = [_group(line, record) for line in lines("diagnoses.tsv")]
     if record.uncoded:
         named = Phrases((word, group) for group in groups for word in group.words)
@@ -66,7 +66,7 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 
 def _told_apart(
-    groups: list[_Named], titled: dict[str, _Named], record: _Record
+    groups: list[_Named], titled: dict[str, _Named], record: Record
 ) -> Iterator[_Named]:
     """The titled concepts with the phrases that no group has, and those of their plain words.
 
@@ -77,7 +77,7 @@ def _told_apart(
     wider: dict[str, _Named] = {}
     for name, node in titled.items():
         own = [p for p in node.phrases if folded(p) not in taken and (p == name or p not in titled)]
-        node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3]
+        node.phrases = [p for p in dict.fromkeys(own) if len(p) > 3 and words_of(p) - GENERAL]
         yield node
         for phrase in {plain(p) for p in node.phrases} - {"", *node.phrases}:
             if phrase not in titled and folded(phrase) not in taken:
@@ -91,32 +91,47 @@ def _told_apart(
     yield from wider.values()
 
 
-def narrowed(phrase: str, known: Mapping[str, Sequence[Concept]]) -> Concept | None:
-    """Reads what no concept is called as a part of one: "acute X", "X with Y", "X due to Y".
+def narrowed(
+    phrase: str, known: Mapping[str, Sequence[Concept]], items: Sequence[Item]
+) -> Concept | None:
+    """Reads what no concept is called by the words of titles: "acute X", "X with Y", "dengue".
 
-    The longest beginning, middle or end of ``phrase`` that is in ``known`` (concepts by phrase) is
-    X; its members stay whose names affirm all the other words, in the families of words.tsv.
+    The longest part of ``phrase`` that is in ``known`` (concepts by phrase) is X; its members stay
+    whose names affirm all the other words. Without an X: all of ``items`` that affirm the phrase.
+    Words count in the families of words.tsv. A last resort: other kinds of concepts come first.
 
     Returns:
-        A concept of the members that stay, or None: nothing known in it, or no member has the rest.
+        A concept of the members that stay; without an X one without members where only ICD has
+        such a title; else None.
     """
     said = phrase.lower().split()
-    if "without" in said or "no" in said:
+    words = words_of(phrase)
+    if {"without", "no", "not"} & set(said) or not words - GENERAL or len("".join(words)) < 5:
         return None
+    base, rest = _part(said, known)
+    if base and not rest:
+        return None
+    pool = [item for each in base for item in each.items] if base else Record(items).own
+    kept = {pool[place] for place in affirming(rest or words, [item.name for item in pool])}
+    if not kept and (base or not exists(words)):
+        return None
+    about = "; ".join(
+        [*(each.about for each in base), f"titles with {', '.join(sorted(rest or words))}"]
+    )
+    members = tuple(item for item in dict.fromkeys(pool) if item in kept)
+    return Concept("dx", phrase, (phrase,), members, about, "words of titles")
+
+
+def _part(
+    said: list[str], known: Mapping[str, Sequence[Concept]]
+) -> tuple[list[Concept], frozenset[str]]:
+    """The concepts of the longest part of a phrase that is known, and the words beside it."""
     for size in range(len(said) - 1, 0, -1):
         for start in range(len(said) - size + 1):
-            wide = [
-                c for c in known.get(" ".join(said[start : start + size]), ()) if c.kind == "dx"
-            ]
-            rest = words_of(" ".join(said[:start] + said[start + size :]))
-            for concept in wide if rest else ():
-                kept = tuple(i for i in concept.items if rest <= asserted(i.name))
-                if kept:
-                    about = f"{concept.about}; titles with {', '.join(sorted(rest))}"
-                    return Concept("dx", phrase, (phrase,), kept, about, "words of titles")
-            if wide:
-                return None
-    return None
+            found = known.get(" ".join(said[start : start + size]), ())
+            if own := [concept for concept in found if concept.kind == "dx"]:
+                return own, words_of(" ".join(said[:start] + said[start + size :]))
+    return [], frozenset()
 
 
 def by_code(text: str, items: Sequence[Item]) -> Concept | None:
@@ -132,20 +147,19 @@ def by_code(text: str, items: Sequence[Item]) -> Concept | None:
         r"(?:icd[- ]?(9|10)(?:[- ]?cm)?[: ]+)?(?:codes? )?(.+)", text.strip(), re.I
     )
     parts = re.split(r"\s*(?:,|;|\bor\b|\band\b|\s)\s*", match[2]) if match else []
-    record = _Record(items)
-    found: dict[tuple[str, str | int], Item] = {}
+    record = Record(items)
+    found = _Named(text)
     for part in parts:
         wanted = _pattern(part, int(match[1]) if match and match[1] else 0)
         if not wanted:
             return None
         for version, pattern in wanted:
-            for item in record.index.items(version, record.index.codes(version, pattern)):
-                found[item.column, item.code] = item
-    if not parts or (not found and text.strip().isdigit()):
+            found.add(record.index.items(version, record.index.codes(version, pattern)))
+    if not parts or (not found.items and text.strip().isdigit()):
         return None
     about = ", ".join(parts)
     return Concept(
-        "dx", about, (text.strip().lower(),), tuple(found.values()), about, "codes given"
+        "dx", about, (text.strip().lower(),), tuple(found.items.values()), about, "codes given"
     )
 
 
@@ -168,41 +182,7 @@ def _pattern(part: str, version: int) -> list[tuple[int, str]]:
     return [(v, low + dash + high) for v in versions]
 
 
-class _Record:
-    """The diagnoses of a record: by code, and those whose code is none of ICD."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.uncoded: list[Item] = []
-        self.coded: list[tuple[int, str, Item]] = []
-        own = [i for i in items if _TABLES.search(i.table) and not _PROCEDURE.search(i.table)]
-        # numbers longer than ICD's: then all numbers here are ids of another vocabulary
-        ids = any(re.fullmatch(r"\d{6,}", str(item.code)) for item in own)
-        for item in own:
-            code = str(item.code)
-            read = () if ids and code.isdigit() else versions_of(code)
-            if len(read) > 1 and "," not in code:
-                read = (_likelier(read, item.name),)
-            if not read:
-                self.uncoded.append(item)
-                read = tuple((10, place) for place in places_of(item.name))
-            self.coded += [(version, place, item) for version, place in read]
-        self.index = CodeIndex(self.coded)
-
-
-def _likelier(read: Sequence[tuple[int, str]], name: str) -> tuple[int, str]:
-    """The version whose category title has more words of the item's name; ICD-9 if alike."""
-    said = set(words_of(name))
-
-    def shared(place: tuple[int, str]) -> int:
-        version, code = place
-        at = 4 if version == 9 and code[0] == "E" else 3
-        titles = [titles(version).get(code[:n], ("", ""))[0] for n in range(at, len(code) + 1)]
-        return len(said & set(words_of(" ".join(titles))))
-
-    return max(read, key=shared)
-
-
-def _group(line: list[str], record: _Record) -> _Named:
+def _group(line: list[str], record: Record) -> _Named:
     named, ten, nine, more = (*line, "", "", "")[:4]
     phrases = named.split(" | ")
     group = _Named(phrases[0], phrases, source=_SOURCE)
@@ -216,7 +196,7 @@ def _group(line: list[str], record: _Record) -> _Named:
     return group
 
 
-def _titled(record: _Record) -> dict[str, _Named]:
+def _titled(record: Record) -> dict[str, _Named]:
     """The concepts of CCS, sections, categories and subcategories that occur, by name.
 
     What has the same name in both versions is one concept. A code of one version also counts under
@@ -239,13 +219,15 @@ def _titled(record: _Record) -> dict[str, _Named]:
     for version in (10, 9):
         for key, members in _under(record, version).items():
             title, more = titles(version)[key]
+            if title.lower().startswith("other"):
+                more = ""  # each of its other names is one of the many things that it holds
             said = [p for name in (title, *more.split(" | ")) for p in said_as(name)]
             if said:
                 under(said[0], said, _star(version, key), f"ICD-{version}-CM").add(members)
     return found
 
 
-def _under(record: _Record, version: int) -> dict[str, list[Item]]:
+def _under(record: Record, version: int) -> dict[str, list[Item]]:
     """The items by each code and section of a version that they stand under."""
     found: dict[str, list[Item]] = defaultdict(list)
     known = titles(version)
@@ -258,7 +240,7 @@ def _under(record: _Record, version: int) -> dict[str, list[Item]]:
     return found
 
 
-def _places(record: _Record, version: int) -> Iterator[tuple[str, Item]]:
+def _places(record: Record, version: int) -> Iterator[tuple[str, Item]]:
     """Each coded item with its code in a version, or the start that its equals there share."""
     other = _equals(version)
     for has, code, item in record.coded:
@@ -266,7 +248,7 @@ def _places(record: _Record, version: int) -> Iterator[tuple[str, Item]]:
             yield code, item
         else:
             targets = next(
-                (other[code[:n]] for n in range(len(code), 3, -1) if code[:n] in other), None
+                (other[code[:n]] for n in range(len(code), 2, -1) if code[:n] in other), None
             )
             start = common_start(targets) if targets else ""
             if start:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -28,9 +28,10 @@ _MARKS = frozenset(
         "fear",
         "exposure",
         "contact",
+        "remission",
     )
 )
-_GENERAL = frozenset(
+GENERAL = frozenset(
     (
         "disease",
         "disorder",
@@ -99,9 +100,10 @@ def titles(version: int) -> dict[str, tuple[str, str]]:
 
 def said_as(title: str) -> list[str]:
     """The phrases of a title: without what stands in brackets, and with it."""
-    low = title.lower().replace("'", "").replace("`", "").replace("&", " and ")
+    low = title.lower().replace("`", "'").replace("&", " and ")
     bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", low)
-    found = [" ".join(re.findall(r"[^\W_]+(?:\.\d+)?", text)) for text in (bare, low)]
+    forms = [text.replace("'s", s).replace("'", "") for text in (bare, low) for s in ("s", "")]
+    found = [" ".join(re.findall(r"[^\W_]+(?:\.\d+)?", text)) for text in forms]
     return [
         p
         for p in dict.fromkeys(found)
@@ -146,9 +148,29 @@ def _families() -> dict[str, str]:
     return {form: word for word, forms in lines("words.tsv") for form in forms.split(" | ")}
 
 
+@cache
 def asserted(name: str) -> frozenset[str]:
     """The words of a name that it affirms: what stands behind "without" or "not" is left out."""
     return words_of(_DENIED.sub("", name.lower()))
+
+
+def affirming(words: frozenset[str], names: Iterable[str]) -> Iterator[int]:
+    """The places of the names that affirm all ``words``, and no mark ("history") beyond them."""
+    longest = max(sorted(words), key=len)
+    forms = (longest, *(form for form, word in _families().items() if word == longest))
+    starts = tuple(form[: max(4, len(form) - 2)] for form in forms)
+    for place, name in enumerate(names):
+        low = name.lower()
+        if any(start in low for start in starts):
+            has = asserted(name)
+            if words <= has and not (_MARKS & has) - words:
+                yield place
+
+
+def exists(words: frozenset[str]) -> bool:
+    """Whether some title of ICD-10-CM or ICD-9-CM affirms all ``words``."""
+    own = [title for version in (9, 10) for title, _ in titles(version).values()]
+    return any(True for _ in affirming(words, [*own, *(t for _, t in lines("icd10_leaves.tsv"))]))
 
 
 class Phrases(Generic[T]):
@@ -158,7 +180,7 @@ class Phrases(Generic[T]):
         self._by_word: dict[str, list[tuple[frozenset[str], T]]] = defaultdict(list)
         for phrase, thing in phrases:
             words = words_of(phrase)
-            if words - _GENERAL and "other" not in words and len("".join(words)) > 3:
+            if words - GENERAL and "other" not in words and len("".join(words)) > 3:
                 self._by_word[max(sorted(words), key=len)].append((words, thing))
 
     def fits(self, name: str) -> list[tuple[int, T]]:
@@ -188,8 +210,9 @@ def _titled() -> Phrases[str]:
         (code, name)
         for code, (title, more) in titles(10).items()
         if "-" not in code
-        for name in (title, *more.split(" | "))
+        for name in (title, *(other for other in more.split(" | ") if " NOS" not in other))
     ]
+    names += [(code, title) for code, title in lines("icd10_leaves.tsv")]
     for line in lines("diagnoses.tsv"):  # groups that are one code
         if re.fullmatch(r"[A-Z]\d[0-9A-Z](?:\.\w+)?", line[1] if len(line) > 1 else ""):
             names += [(line[1].replace(".", ""), phrase) for phrase in line[0].split(" | ")]

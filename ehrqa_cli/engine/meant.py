@@ -95,6 +95,12 @@ def said(reading: Reading, linked: LinkedQuestion) -> str:
     return " ".join(text for pair in used(reading, linked) if (text := _said(*pair)))
 
 
+def _short(about: str) -> str:
+    """The first parts of a definition."""
+    parts = about.split(", ")
+    return ", ".join(parts[:SHOWN]) + (", ..." if len(parts) > SHOWN else "")
+
+
 def _said(mention: str, concept: Concept) -> str:
     items = concept.items
     names = list(dict.fromkeys(item.name for item in items))
@@ -111,5 +117,7 @@ def _said(mention: str, concept: Concept) -> str:
     how = f", {' or '.join(ways)}" if concept.kind == "drug" and ways else ""
     if len(names) == 1:
         return f"{head}: “{names[0]}”{how}."
-    about = concept.about or "; ".join(names[:SHOWN]) + ("; ..." if len(names) > SHOWN else "")
+    about = _short(concept.about) or "; ".join(names[:SHOWN]) + (
+        "; ..." if len(names) > SHOWN else ""
+    )
     return f"{head}: {len(names)} {_NOUNS.get(concept.kind, 'items')} ({about}){how}."

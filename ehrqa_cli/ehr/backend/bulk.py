@@ -17,7 +17,7 @@ from ehrqa_cli.sqlitefile import database
 _CACHE_KIB = 64 * 1024
 _SAMPLE = 1000  # rows of an index that ANALYZE looks at
 _BUSY_SECONDS = 5.0
-_VALUES = 900  # of one statement; SQLite before 3.32 takes 999
+_VALUES = 5000  # of one statement
 
 
 @contextmanager
@@ -133,7 +133,8 @@ def insert(
     named = f"INSERT INTO {table.name} ({table.key}, {', '.join(names)}) VALUES (0, {marks[1:]}"
     connection.execute(named, first)
     # Some rows a statement take half the time of one each.
-    together = max(1, _VALUES // len(names))
+    most = min(_VALUES, connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER))
+    together = max(1, most // len(names))
     rest: list[Sequence[object]] = []
 
     def several() -> Iterator[list[object]]:
@@ -162,7 +163,7 @@ def index(
     for done, (table, name, columns, unique) in enumerate(wanted):
         note(done, len(wanted))
         try:
-            db.table(table).create_index(columns, name, unique)
+            db.table(table).create_index(columns, name, unique, if_not_exists=True)
         except sqlite3.IntegrityError as error:
             what = str(error).rpartition(": ")[2]
             raise ImportFailed(

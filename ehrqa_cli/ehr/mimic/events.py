@@ -9,11 +9,12 @@ of the rows of some tables besides.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from operator import getitem
+from typing import Any
 
-from ehrqa_cli.ehr.mimic.fields import Made, code_of
+from ehrqa_cli.ehr.mimic.fields import Made, code_of, of_parent
 from ehrqa_cli.ehr.mimic.files import BadField, Converted, Converter, Fields
 from ehrqa_cli.ehr.mimic.names import Names
 from ehrqa_cli.ehr.mimic.values import whole
@@ -187,6 +188,24 @@ def _orders(context: Context, made: Made) -> Rule:
         return "the drug has the name of an intake or a lab" if name in taken else ""
 
     return rule
+
+
+def details(context: Context, made: Made, parents: Mapping[str, Any]) -> Converter:
+    """The converter of a table whose rows have visit and time from ``parents``, by their key."""
+    assert made.table.parent is not None
+    plain, key = events(context, made), made.at(made.table.parent[1])
+    given = [made.at(c.name) for c in made.made if of_parent(c)]
+    first, last = given[0], given[-1] + 1  # they stand together
+    lost = f"its row of {made.table.parent[0]} is not imported"
+
+    def convert(row: Fields) -> Converted:
+        values = plain(row)
+        if isinstance(values, str):
+            return values
+        parent = parents[row[key]]
+        return lost if parent is None else (*values[:first], *parent, *values[last:])
+
+    return convert
 
 
 RULES: dict[str, Callable[[Context, Made], Rule | None]] = {

@@ -50,14 +50,14 @@ def _nothing(text: str) -> None:
     del text
 
 
-def _needed(mapping: Filling[Any]) -> Callable[[str], Any]:
-    def make(text: str) -> Any:
-        value = mapping[text]
-        if value is None:
+def _needed(make: Callable[[str], Any]) -> Callable[[str], Any]:
+    def value(text: str) -> Any:
+        made = make(text)
+        if made is None:
             raise ValueError(text)
-        return value
+        return made
 
-    return make
+    return value
 
 
 def number(text: str) -> float | None:
@@ -116,7 +116,7 @@ class Makers:
         mapping = self._mapping(column, dates)
         made_here = not (column.source.startswith(_MADE) or column.source.endswith(_NOWHERE))
         if column.required and made_here and column.type != TIME_TYPE:
-            return Filling(_needed(mapping), mapping.wanted)
+            return Filling(_needed(mapping.make), mapping.wanted)
         return mapping
 
     def _mapping(self, column: Column, dates: Dates) -> Filling[Any]:
@@ -146,6 +146,11 @@ class Makers:
             return None if time is None or time > self.now else time
 
         return at
+
+
+def of_parent(column: Column) -> bool:
+    """Is a column the same as that of the table which this one's rows detail?"""
+    return column.source.endswith(" of the parent")
 
 
 def sources(column: Column) -> tuple[str, ...]:

