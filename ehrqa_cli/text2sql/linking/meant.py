@@ -20,10 +20,11 @@ from ehrqa_cli.text2sql.linking.context import (
     ordinary_word_allowed,
     short_name_allowed,
 )
+from ehrqa_cli.text2sql.linking.diseases import Diseases
 from ehrqa_cli.text2sql.linking.exact import Match
-from ehrqa_cli.text2sql.linking.mentions import Mention, joined
+from ehrqa_cli.text2sql.linking.mentions import Mention, as_organism, joined
 from ehrqa_cli.text2sql.linking.render import ORDER
-from ehrqa_cli.text2sql.linking.restrictions import restriction
+from ehrqa_cli.text2sql.linking.restrictions import TESTED, Restriction, restriction, restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
@@ -42,8 +43,6 @@ _COUNTS = {
 }
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
-# Words that make another disease of one.
-_QUALIFIERS = lists.word_list(WORDS, "qualifiers")
 _RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
 _WAS_GIVEN = re.compile(r"(?<=\w )(?:given|administered)(?= )")
 # What is compared with a number is measured.
@@ -90,6 +89,7 @@ class Meant:
 
     def __init__(self, meanings: Meanings) -> None:
         self.meanings = meanings
+        self.diseases = Diseases(meanings)
 
     def find(
         self, text: str, tokens: list[Token], exact: Iterable[Match]
@@ -98,8 +98,9 @@ class Meant:
         names of items, which mean these where they are no concept's phrase."""
         whole = {(match.first, match.last): match.values for match in exact}
         spans = {*whole, *self._spans(tokens)}
-        taken: list[tuple[int, int]] = []
-        mentions: list[Mention] = []
+        mentions: list[Mention] = [*self.diseases.codes(text, tokens)]
+        taken = [(mention.first, mention.last) for mention in mentions]
+        tested = False
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
@@ -111,15 +112,23 @@ class Meant:
                 if kind in ORDER and _rule(text, tokens, first, last)(kind)
             }
             if restricted:
+                tested = tested or restricted.types[0] in TESTED
                 yield restricted
             elif possible:
                 start, end = tokens[first].start, tokens[last - 1].end
                 mentions.append(Mention(first, last, start, end, possible))
             if restricted or possible:
                 taken.append((first, last))
-        for mention in joined(text, mentions):
+        if tested:
+            mentions = [grown for mention in mentions if (grown := as_organism(mention))]
+        for mention in joined(text, self.diseases.placed(text, tokens, mentions)):
             found = self._read(text, tokens, mention)
             yield from self._by_test(found) if isinstance(found, Link) else (found,)
+
+    def restrictions(self, text: str, links: Iterable[Link]) -> list[Restriction]:
+        """What limits the question beside what the model reads."""
+        outpatients = any(i.code == "outpatient" for i in self.meanings.of_kind("encounter"))
+        return restrictions(text, links, outpatients)
 
     def _by_test(self, link: Link) -> Iterator[Link]:
         """A link, and where its organism is called resistant, what it was tested with: those of
@@ -134,17 +143,6 @@ class Meant:
         both = replace(link.concepts[0], items=tuple(items))
         yield replace(link, concepts=(both,))
         yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
-
-    def _qualified(self, concept: Concept, qualifier: str) -> list[Concept]:
-        """The disease of that sort: by a name that has the word, or of its items those that have
-        it; none where nothing tells."""
-        for phrase in concept.phrases:
-            known = self._live(f"{qualifier} {phrase}", concept.kind)
-            if known is not None:
-                return [known]
-        items = tuple(item for item in concept.items if qualifier in stems(item.name))
-        name = f"{qualifier} {concept.name}"
-        return [replace(concept, name=name, items=items, about="")] if items else []
 
     def _live(self, phrase: str, kind: str) -> Concept | None:
         found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
@@ -214,9 +212,9 @@ class Meant:
         meant += clashing(text[start:end], meant, _one(others))
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
-        qualifier = tokens[mention.first - 1] if mention.first else None
-        if len(meant) == 1 and kind == "dx" and qualifier and qualifier.text in _QUALIFIERS:
-            start, meant = qualifier.start, self._qualified(meant[0], qualifier.text)
+        if len(meant) == 1 and kind == "dx" and self.diseases.qualified(mention, tokens):
+            start = tokens[mention.first - 1].start
+            meant = self.diseases.of_sort(mention, tokens, meant[0])
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
