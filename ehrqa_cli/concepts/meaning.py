@@ -11,18 +11,21 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.concepts.catalog import KIND_OF, read_items
 from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr.value_index import stems
+
+if TYPE_CHECKING:
+    from ehrqa_cli.concepts.own import OwnFile
 
 # Each has resolve(items) -> concepts. Where two give one kind the same phrase, the first means it
 # if it holds all of the other's items; else the phrase has two meanings.
@@ -30,6 +33,7 @@ RESOLVERS = ("drugs", "diagnoses", "labs", "measured", "micro", "procedures", "p
 _FORMAT = 2
 _HERE = Path(__file__).parent
 _WORD = re.compile(r"[^\W_]+")
+_GENITIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 LONGEST = 12  # words of a phrase
 _PLURAL_LETTERS = 4
 
@@ -40,9 +44,7 @@ class Meanings:
     def __init__(self, items: Sequence[Item], concepts: Iterable[Concept]) -> None:
         places = {item: place for place, item in enumerate(items)}
         self._items = list(items)
-        self._made = [
-            [*astuple(replace(c, items=())), [places[item] for item in c.items]] for c in concepts
-        ]
+        self._made = [_plain(c, [places[item] for item in c.items]) for c in concepts]
         self._phrases: dict[str, list[int]] = {}
         for number, made in enumerate(self._made):
             for phrase in dict.fromkeys(map(folded, made[2])):
@@ -87,9 +89,25 @@ class Meanings:
         """Whether words that are folded already are a phrase of some concept."""
         return any(reading in self._phrases for reading in (words, *_singulars(words)))
 
+    @cached_property
+    def by_phrase(self) -> Mapping[str, Sequence[Concept]]:
+        """The concepts by phrase, made as they are looked at."""
+        return _ByPhrase(self)
+
+    def of_kind(self, kind: str) -> list[Item]:
+        """Every item of a kind."""
+        return self._of_kind.get(kind, [])
+
+    @cached_property
+    def _of_kind(self) -> dict[str, list[Item]]:
+        found: dict[str, list[Item]] = {}
+        for item in self._items:
+            found.setdefault(_kind(item), []).append(item)
+        return found
+
     def has(self, kind: str) -> bool:
         """Whether the record has anything of this kind."""
-        return any(known == kind for known, _ in self._by_name)
+        return kind in self._of_kind
 
     def of_name(self, kind: str, name: str) -> Concept:
         """The items of one name, which are meant by it and nothing else."""
@@ -118,6 +136,17 @@ class Meanings:
         wanted = set(stems(words))
         return list(_most_first([i for i in self._items if wanted <= set(stems(i.name))]))
 
+    def with_own(self, files: Iterable[OwnFile]) -> Meanings:
+        """These with a user's own over them. Raises UsageError for a change of a concept that there
+        is not."""
+        from ehrqa_cli.concepts.own import apply
+
+        owns = [own for file in files for own in file.concepts]
+        if not owns:
+            return self
+        every = map(self._concept, range(len(self._made)))
+        return Meanings(self._items, apply(every, owns, self._items))
+
     def phrases(self) -> Iterator[str]:
         """Every phrase of a concept."""
         return iter(self._phrases)
@@ -130,6 +159,29 @@ class Meanings:
         return found
 
 
+def _plain(concept: Concept, places: list[int]) -> list[Any]:
+    """A concept as the cache has it, with the places of its items."""
+    c = concept
+    return [c.kind, c.name, c.phrases, (), c.about, c.source, c.alone, c.several, places]
+
+
+class _ByPhrase(Mapping[str, Sequence[Concept]]):
+    def __init__(self, meanings: Meanings) -> None:
+        self._meanings = meanings
+
+    def __getitem__(self, phrase: str) -> Sequence[Concept]:
+        found = self._meanings.named(phrase)
+        if not found:
+            raise KeyError(phrase)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return self._meanings.phrases()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._meanings.phrases())
+
+
 def _kind(item: Item) -> str:
     return KIND_OF.get((item.table, item.column), "")
 
@@ -139,8 +191,8 @@ def _most_first(items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def folded(text: str) -> str:
-    """The words of a text: lower case, joined by single spaces."""
-    return " ".join(_WORD.findall(text.lower()))
+    """The words of a text: lower case, joined by single spaces, without a genitive's s."""
+    return " ".join(_WORD.findall(_GENITIVE.sub("", text.lower())))
 
 
 def _singulars(words: str) -> Iterator[str]:
@@ -161,8 +213,15 @@ def build(items: Sequence[Item]) -> Meanings:
     return Meanings(items, found)
 
 
-def open_meanings(database: Database) -> Meanings:
-    """The concepts of a database, from the cache where it is there. Raises DatabaseError."""
+def open_meanings(database: Database, own: Iterable[OwnFile] = ()) -> Meanings:
+    """The concepts of a database, from the cache where it is there, and ``own`` ones over them.
+
+    Raises DatabaseError, and UsageError for own ones that do not fit.
+    """
+    return _of_record(database).with_own(own)
+
+
+def _of_record(database: Database) -> Meanings:
     path = _cache_path(database.fingerprint())
     try:
         return Meanings.load(path)

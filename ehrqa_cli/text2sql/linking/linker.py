@@ -24,7 +24,6 @@ from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.plainer import plainer
 from ehrqa_cli.text2sql.linking.render import ORDER, render
-from ehrqa_cli.text2sql.linking.restrictions import restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
 from ehrqa_cli.words.lists import word_list
 
@@ -95,7 +94,7 @@ class Linker:
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        limits = restrictions(folded, strings) if self._meant else []
+        limits = self._meant.restrictions(folded, strings) if self._meant else []
         said = [found.said for found in limits]
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
@@ -121,6 +120,7 @@ class Linker:
             links=tuple(links),
             unknown=tuple(names),
             restrictions=tuple(found.link for found in limits),
+            ambiguous=tuple(found.as_link(folded) for found in unmeant if found.meanings),
         )
 
     def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:

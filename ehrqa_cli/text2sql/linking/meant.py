@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ehrqa_cli.concepts import labs
@@ -12,21 +13,23 @@ from ehrqa_cli.concepts.micro import is_organism
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
+from ehrqa_cli.text2sql.linking.clashes import clashing
 from ehrqa_cli.text2sql.linking.context import (
     allowed,
     nearest_naming,
     ordinary_word_allowed,
     short_name_allowed,
 )
+from ehrqa_cli.text2sql.linking.diseases import Diseases
 from ehrqa_cli.text2sql.linking.exact import Match
-from ehrqa_cli.text2sql.linking.mentions import Mention, joined
+from ehrqa_cli.text2sql.linking.mentions import Mention, as_organism, joined
 from ehrqa_cli.text2sql.linking.render import ORDER
-from ehrqa_cli.text2sql.linking.restrictions import restriction
+from ehrqa_cli.text2sql.linking.restrictions import TESTED, Restriction, restriction, restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
 # Marks that may stand inside a name.
-_INSIDE = frozenset("-/'(),&")
+_INSIDE = frozenset("-/'(),&%")
 _SPELT_ALIKE = lists.word_list(WORDS, "spelt alike")
 _MEASURED = re.compile(r"\b(?:last|latest|recent|first|peak|nadir|trend|repeat|initial)\b")
 # What of a drug's record is asked about, by the words around its name (words.txt).
@@ -40,8 +43,6 @@ _COUNTS = {
 }
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
-# Words that make another disease of one.
-_QUALIFIERS = lists.word_list(WORDS, "qualifiers")
 _RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
 _WAS_GIVEN = re.compile(r"(?<=\w )(?:given|administered)(?= )")
 # What is compared with a number is measured.
@@ -57,6 +58,8 @@ _OUTSIDE = {
     "intake": frozenset({"total"}),
     "output": frozenset({"total"}),
 }
+_FORMS = lists.word_list(WORDS, "forms asked for")
+_POURED = frozenset({"output", "intake"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
 _VALUED = frozenset(
     {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
@@ -75,12 +78,19 @@ class Unmeant:
     kind: str
     meanings: tuple[Concept, ...] = ()
 
+    def as_link(self, text: str) -> Link:
+        """The span of ``text`` with all of its meanings."""
+        kinds = dict.fromkeys(concept.kind for concept in self.meanings)
+        mention = text[self.start : self.end]
+        return Link(self.start, self.end, (*kinds,), mention, "ambiguous", 0.0, self.meanings)
+
 
 class Meant:
     """Finds the concepts that a question names, in one record."""
 
     def __init__(self, meanings: Meanings) -> None:
         self.meanings = meanings
+        self.diseases = Diseases(meanings)
 
     def find(
         self, text: str, tokens: list[Token], exact: Iterable[Match]
@@ -89,8 +99,9 @@ class Meant:
         names of items, which mean these where they are no concept's phrase."""
         whole = {(match.first, match.last): match.values for match in exact}
         spans = {*whole, *self._spans(tokens)}
-        taken: list[tuple[int, int]] = []
-        mentions: list[Mention] = []
+        mentions: list[Mention] = [*self.diseases.codes(text, tokens)]
+        taken = [(mention.first, mention.last) for mention in mentions]
+        tested = False
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
@@ -102,15 +113,23 @@ class Meant:
                 if kind in ORDER and _rule(text, tokens, first, last)(kind)
             }
             if restricted:
+                tested = tested or restricted.types[0] in TESTED
                 yield restricted
             elif possible:
                 start, end = tokens[first].start, tokens[last - 1].end
                 mentions.append(Mention(first, last, start, end, possible))
             if restricted or possible:
                 taken.append((first, last))
-        for mention in joined(text, mentions):
+        if tested:
+            mentions = [grown for mention in mentions if (grown := as_organism(mention))]
+        for mention in joined(text, self.diseases.placed(text, tokens, mentions)):
             found = self._read(text, tokens, mention)
             yield from self._by_test(found) if isinstance(found, Link) else (found,)
+
+    def restrictions(self, text: str, links: Iterable[Link]) -> list[Restriction]:
+        """What limits the question beside what the model reads."""
+        outpatients = any(i.code == "outpatient" for i in self.meanings.of_kind("encounter"))
+        return restrictions(text, links, outpatients)
 
     def _by_test(self, link: Link) -> Iterator[Link]:
         """A link, and where its organism is called resistant, what it was tested with: those of
@@ -125,17 +144,6 @@ class Meant:
         both = replace(link.concepts[0], items=tuple(items))
         yield replace(link, concepts=(both,))
         yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
-
-    def _qualified(self, concept: Concept, qualifier: str) -> list[Concept]:
-        """The disease of that sort: by a name that has the word, or of its items those that have
-        it; none where nothing tells."""
-        for phrase in concept.phrases:
-            known = self._live(f"{qualifier} {phrase}", concept.kind)
-            if known is not None:
-                return [known]
-        items = tuple(item for item in concept.items if qualifier in stems(item.name))
-        name = f"{qualifier} {concept.name}"
-        return [replace(concept, name=name, items=items, about="")] if items else []
 
     def _live(self, phrase: str, kind: str) -> Concept | None:
         found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
@@ -158,11 +166,14 @@ class Meant:
                 continue
             words: list[str] = []
             for last, other in enumerate(tokens[first:], first + 1):
-                if other.text[0].isalnum():
+                before = tokens[last - 2]
+                if other.text == "s" and before.text == "'" and before.end == other.start:
+                    yield from ((first, last) for _ in range(self.meanings.knows(" ".join(words))))
+                elif other.text[0].isalnum():
                     words.append(other.text)
                     if self.meanings.knows(" ".join(words)):
                         yield first, last
-                elif other.text not in _INSIDE:
+                elif other.text not in _INSIDE and not _abbreviates(other, before):
                     break
                 if len(words) == LONGEST:
                     break
@@ -175,6 +186,8 @@ class Meant:
         for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
             options.setdefault(concept.kind, []).append(concept)
         known = any(concept.items for meant in options.values() for concept in meant)
+        if "mtest" in whole and "specimen" in options and "specimen" not in whole:
+            del options["specimen"]  # a test of just that name
         for kind, value in whole.items():
             if kind == "organism" and not is_organism(value):
                 continue  # "positive" is a result
@@ -186,22 +199,26 @@ class Meant:
     def _read(self, text: str, tokens: list[Token], mention: Mention) -> Link | Unmeant:
         """What a mention means: of several kinds the one that is spoken of nearest."""
         start, end, options = mention.start, mention.end, mention.options
-        live = {kind for kind, meant in options.items() if any(c.items for c in meant)}
+        live = [kind for kind, meant in options.items() if any(c.items for c in meant)]
         given = nearest_way(tokens, mention.first, mention.last) is not None
         measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
 
         def place(kind: str) -> tuple[bool, bool, bool, int, int]:
             off = bool(measured) and "lab" in options and kind not in ("lab", "vital")
             away = nearest_naming(kind, tokens, mention.first, mention.last)
+            away = 0 if kind in _POURED and _VOLUMES.search(text) else away
             return off, away is None or kind not in live, kind not in live, away or 0, ORDER[kind]
 
         kind = min(options, key=place)
         meant = _one([concept for concept in options[kind] if concept.items])
+        equal = [k for k in live if k != kind and place(k)[:-1] == place(kind)[:-1]]
+        others = [concept for k in equal for concept in options[k] if concept.items]
+        meant += clashing(text[start:end], meant, _one(others))
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
-        qualifier = tokens[mention.first - 1] if mention.first else None
-        if len(meant) == 1 and kind == "dx" and qualifier and qualifier.text in _QUALIFIERS:
-            start, meant = qualifier.start, self._qualified(meant[0], qualifier.text)
+        if len(meant) == 1 and kind == "dx" and self.diseases.qualified(mention, tokens):
+            start = tokens[mention.first - 1].start
+            meant = self.diseases.of_sort(mention, tokens, meant[0])
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
@@ -219,6 +236,7 @@ def _counted(
     if kind != "drug":
         return kind, concept
     how = nearest_way(tokens, *span)
+    concept = _in_form(concept, {token.text for token in tokens[span[0] : span[1] + 1]})
     infused = [item for item in concept.items if item.table == "inputevents"]
     volume = _VOLUMES.search(text) and any(item.unit in ("ml", "l") for item in infused)
     if infused and (how == "infused" or (volume and how != "ordered")):
@@ -226,6 +244,20 @@ def _counted(
     tables = _COUNTS[how][1] if how else ()
     items = tuple(item for item in concept.items if item.table in tables)
     return kind, replace(concept, items=items) if items else concept
+
+
+def _abbreviates(point: Token, before: Token) -> bool:
+    """Whether a point stands for the rest of a word, as in "e. coli", or in a number."""
+    short = len(before.text) == 1 or before.text.isdigit()
+    return point.text == "." and short and before.end == point.start
+
+
+def _in_form(concept: Concept, said: AbstractSet[str]) -> Concept:
+    """A drug in the form that is asked for, where its names tell that ("nicotine patch")."""
+    for form in said & _FORMS:
+        items = tuple(i for i in concept.items if form.rstrip("s") in i.name.lower())
+        concept = replace(concept, items=items or concept.items)
+    return concept
 
 
 def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) -> bool:
