@@ -21,6 +21,7 @@ from ehrqa_cli.cli.options import (
     FILE,
     Command,
     as_of_option,
+    concepts_option,
     database_named,
     database_path,
     db_option,
@@ -52,6 +53,7 @@ class BatchOptions:
     vision: str | None = None
     reader: str = "embedded"
     films: bool = False
+    concepts: tuple[Path, ...] = ()
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -68,6 +70,7 @@ class BatchOptions:
             goal=self.goal,
             reader=self.reader,
             vision=self.vision,
+            concepts=self.concepts,
             graphs=read_graphs(
                 self.scene_graphs,
                 db=self.db,
@@ -127,6 +130,7 @@ def answer_options(command: Command) -> Command:
                 metavar="FILE",
                 help="Decide by this file [default: as calibrated, else the model's].",
             ),
+            concepts_option,
             scene_graphs_option,
             images_option,
             vision_option,
@@ -181,7 +185,19 @@ def _parts(flags: dict[str, Any]) -> dict[str, Any]:
         "images": images,
         "vision": vision,
         "reader": flags.pop("reader") or settings.reader,
+        "concepts": own_concepts(flags.pop("concepts"), resolved),
     }
+
+
+def own_concepts(given: tuple[Path, ...], resolved: Resolved) -> tuple[Path, ...]:
+    """The files of --concepts, else of the settings. Raises UsageError for one of these that cannot
+    be read."""
+    from ehrqa_cli.concepts.own import files_for
+
+    found: tuple[Path, ...] = _or_set(
+        given or None, resolved, "concepts", lambda paths: files_for(None, paths)
+    )
+    return found
 
 
 def _or_set(given: Any, resolved: Resolved, name: str, check: Callable[[Any], object]) -> Any:

@@ -67,7 +67,8 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
             f"{source} has {len(items)} questions, too few to choose thresholds from",
             f"give at least {FEWEST}, some of which should be declined",
         )
-    chosen = _choose(items, db, goal.key, flags["model"] or settings.model)
+    model = flags["model"] or settings.model
+    chosen = _choose(items, db, goal.key, model, settings.concepts)
     path = flags["out"] or calibrated.path_for(db)
     calibrated.write(chosen, path)
     if as_json:
@@ -78,7 +79,9 @@ def calibrate(source: Path, as_json: bool, **flags: Any) -> int:
     return 0
 
 
-def _choose(items: Sequence[GoldQuestion], db: Path, goal: str, model: str) -> Thresholds:
+def _choose(
+    items: Sequence[GoldQuestion], db: Path, goal: str, model: str, own: Sequence[Path]
+) -> Thresholds:
     from ehrqa_cli.engine import open_session
     from ehrqa_cli.engine.parts import shipped_thresholds
     from ehrqa_cli.engine.risk import Thresholds
@@ -87,7 +90,7 @@ def _choose(items: Sequence[GoldQuestion], db: Path, goal: str, model: str) -> T
 
     off = Thresholds.off()
     with (
-        open_session(db, model=model, log=False, thresholds=off) as session,
+        open_session(db, model=model, log=False, thresholds=off, concepts=own) as session,
         diagnostics.progress() as advance,
     ):
         known = ask_all(items, session, lambda done, total: advance(done, total, "questions"))

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ehrqa_cli.cli import diagnostics, output
-from ehrqa_cli.cli.options import database_path, db_option, json_option, open_database
+from ehrqa_cli.cli.options import (
+    concepts_option,
+    database_path,
+    db_option,
+    json_option,
+    open_database,
+)
 from ehrqa_cli.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,18 +26,6 @@ NOTHING = 3  # the exit code where no meaning is known, as of an abstention
 _SHOWN = 20  # members of each meaning
 _NEAR = 3
 _COLUMNS = ("code", "name", "table", "rows")
-_KINDS = {
-    "dx": "diagnosis",
-    "proc": "procedure",
-    "lab": "lab test",
-    "vital": "vital sign",
-    "mtest": "culture",
-    "dischloc": "discharge",
-    "admloc": "admitted from",
-    "admtype": "kind of admission",
-    "careunit": "unit",
-    "marital": "marital status",
-}
 
 
 @click.group(short_help="Show what a clinical word means in this record.")
@@ -48,8 +42,11 @@ def concepts() -> None:
 @concepts.command("find")
 @click.argument("words", nargs=-1, required=True, metavar="WORDS")
 @db_option
+@concepts_option
 @json_option
-def find_concepts(words: Sequence[str], db: Path | None, as_json: bool) -> int:
+def find_concepts(
+    words: Sequence[str], db: Path | None, concepts: tuple[Path, ...], as_json: bool
+) -> int:
     """Show each meaning of WORDS: its definition, and its members with how often each occurs.
 
     The most frequent members are shown; --json has all.
@@ -58,12 +55,16 @@ def find_concepts(words: Sequence[str], db: Path | None, as_json: bool) -> int:
     Examples:
       ehrqa concepts find "respiratory failure" --db ehr.sqlite
       ehrqa concepts find intubated --db ehr.sqlite --json
+      ehrqa concepts find "lung failure" --concepts own.toml --db ehr.sqlite
 
     \b
     Exit codes: 0 with a meaning, 1 the database cannot be read, 2 usage, 3 no such word.
     """
+    from ehrqa_cli import config
+    from ehrqa_cli.cli.answer_options import own_concepts
+
     phrase = phrase_of(words)
-    meanings = meanings_of(db)
+    meanings = meanings_of(db, own_concepts(concepts, config.resolve()))
     found = meanings.find(phrase)
     near = () if found else _near(phrase, meanings)
     if as_json:
@@ -85,13 +86,17 @@ def phrase_of(words: Sequence[str]) -> str:
     return phrase
 
 
-def meanings_of(db: Path | None) -> Meanings:
-    """What words mean in the database of --db. Raises UsageError and DatabaseError."""
+def meanings_of(db: Path | None, own: Iterable[Path] = ()) -> Meanings:
+    """What words mean in the database of --db, with a user's ``own`` files. Raises UsageError and
+    DatabaseError."""
     from ehrqa_cli.concepts.meaning import open_meanings
+    from ehrqa_cli.concepts.own import files_for
 
-    database = open_database(database_path(db))
+    path = database_path(db)
+    files = files_for(path, own)
+    database = open_database(path)
     try:
-        return open_meanings(database)
+        return open_meanings(database, files)
     finally:
         database.close()
 
@@ -110,7 +115,9 @@ def _near(phrase: str, meanings: Meanings) -> Sequence[str]:
 
 
 def _show(concept: Concept) -> None:
-    kind = _KINDS.get(concept.kind, concept.kind)
+    from ehrqa_cli.concepts.told import KINDS
+
+    kind = KINDS.get(concept.kind, concept.kind)
     codes, rows = len(concept.items), sum(item.rows for item in concept.items)
     many = f"{codes:,} code{'s' * (codes != 1)}, {rows:,} row{'s' * (rows != 1)}"
     output.line(f"{concept.name} ({kind}): {many if codes else 'none in this record'}")

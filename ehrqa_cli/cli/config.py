@@ -29,6 +29,7 @@ _FLAGS = (
     "as_of",
     "goal",
     "thresholds",
+    "concepts",
 )
 
 
@@ -148,7 +149,10 @@ def _show_json(resolved: Resolved) -> None:
 
 
 def _record(value: Any, found: Found) -> dict[str, Any]:
-    plain = value if value is None or isinstance(value, bool | dict) else _told(value)
+    if isinstance(value, tuple):
+        plain: Any = [*map(str, value)]
+    else:
+        plain = value if value is None or isinstance(value, bool | dict) else _told(value)
     return {"value": plain, "from": found.layer, "where": found.where or None}
 
 
@@ -166,6 +170,8 @@ def _told(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, dict):
         return ", ".join(f"{action} = {key}" for action, key in value.items()) or "-"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "-"
     return _PASSWORD.sub(r"\1***@", str(value))
 
 

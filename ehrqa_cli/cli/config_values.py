@@ -146,6 +146,12 @@ def _thresholds(path: Path, _settings: Settings) -> None:
     Thresholds.load(path)
 
 
+def _concepts(paths: tuple[Path, ...], _settings: Settings) -> None:
+    from ehrqa_cli.concepts.own import files_for
+
+    files_for(None, paths)
+
+
 _CHECKS: Mapping[str, Callable[[Any, Settings], None]] = {
     "db": _database,
     "schema": _schema,
@@ -159,5 +165,6 @@ _CHECKS: Mapping[str, Callable[[Any, Settings], None]] = {
     "as_of": _time,
     "goal": _goal,
     "thresholds": _thresholds,
+    "concepts": _concepts,
     "log_file": _log_file,
 }

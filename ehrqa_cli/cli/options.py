@@ -52,6 +52,14 @@ as_of_option = click.option(
     metavar="TIME",
     help="What 'now' means: a time, a date (its 23:59:00), or now [default: the database's].",
 )
+concepts_option = click.option(
+    "--concepts",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Your own concepts: TOML, CSV or JSON of OMOP; may be repeated [default: those of the "
+    "settings; one named DB.concepts.toml is always read first].",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

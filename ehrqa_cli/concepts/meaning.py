@@ -13,16 +13,19 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.concepts.catalog import KIND_OF, read_items
 from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.ehr.value_index import stems
+
+if TYPE_CHECKING:
+    from ehrqa_cli.concepts.own import OwnFile
 
 # Each has resolve(items) -> concepts. Where two give one kind the same phrase, the first means it
 # if it holds all of the other's items; else the phrase has two meanings.
@@ -41,9 +44,7 @@ class Meanings:
     def __init__(self, items: Sequence[Item], concepts: Iterable[Concept]) -> None:
         places = {item: place for place, item in enumerate(items)}
         self._items = list(items)
-        self._made = [
-            [*astuple(replace(c, items=())), [places[item] for item in c.items]] for c in concepts
-        ]
+        self._made = [_plain(c, [places[item] for item in c.items]) for c in concepts]
         self._phrases: dict[str, list[int]] = {}
         for number, made in enumerate(self._made):
             for phrase in dict.fromkeys(map(folded, made[2])):
@@ -119,6 +120,17 @@ class Meanings:
         wanted = set(stems(words))
         return list(_most_first([i for i in self._items if wanted <= set(stems(i.name))]))
 
+    def with_own(self, files: Iterable[OwnFile]) -> Meanings:
+        """These with a user's own over them. Raises UsageError for a change of a concept that there
+        is not."""
+        from ehrqa_cli.concepts.own import apply
+
+        owns = [own for file in files for own in file.concepts]
+        if not owns:
+            return self
+        every = map(self._concept, range(len(self._made)))
+        return Meanings(self._items, apply(every, owns, self._items))
+
     def phrases(self) -> Iterator[str]:
         """Every phrase of a concept."""
         return iter(self._phrases)
@@ -129,6 +141,12 @@ class Meanings:
         for item in self._items:
             found.setdefault((_kind(item), item.name.lower()), []).append(item)
         return found
+
+
+def _plain(concept: Concept, places: list[int]) -> list[Any]:
+    """A concept as the cache has it, with the places of its items."""
+    c = concept
+    return [c.kind, c.name, c.phrases, (), c.about, c.source, c.alone, c.several, places]
 
 
 def _kind(item: Item) -> str:
@@ -162,8 +180,15 @@ def build(items: Sequence[Item]) -> Meanings:
     return Meanings(items, found)
 
 
-def open_meanings(database: Database) -> Meanings:
-    """The concepts of a database, from the cache where it is there. Raises DatabaseError."""
+def open_meanings(database: Database, own: Iterable[OwnFile] = ()) -> Meanings:
+    """The concepts of a database, from the cache where it is there, and ``own`` ones over them.
+
+    Raises DatabaseError, and UsageError for own ones that do not fit.
+    """
+    return _of_record(database).with_own(own)
+
+
+def _of_record(database: Database) -> Meanings:
     path = _cache_path(database.fingerprint())
     try:
         return Meanings.load(path)

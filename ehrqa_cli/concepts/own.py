@@ -6,8 +6,9 @@ so that the user's meaning of a word is the only one. docs/concepts.md has examp
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -19,6 +20,32 @@ from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.contracts.errors import UsageError
 
 _COMMONEST = 3  # near names that an error tells
+_BESIDE = ".concepts.toml"
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of a user's concepts: its name, the SHA-256 of its bytes, and what it says."""
+
+    name: str
+    sha256: str
+    concepts: tuple[Own, ...]
+
+
+def files_for(db: Path | None, given: Iterable[Path]) -> tuple[OwnFile, ...]:
+    """The files that count for the database at ``db``, each over those before it: the one beside it
+    (``ehr.sqlite.concepts.toml``), which travels with it, then those ``given``.
+
+    Raises UsageError for one that cannot be read.
+    """
+    beside = db.with_name(db.name + _BESIDE) if db is not None else None
+    paths = [*([beside] if beside and beside.is_file() else []), *given]
+    return tuple(map(_opened, paths))
+
+
+def _opened(path: Path) -> OwnFile:
+    concepts = tuple(read_own(path))
+    return OwnFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), concepts)
 
 
 def read_own(path: Path) -> list[Own]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Settings:
     as_of: str | None = None
     goal: str | None = None
     thresholds: Path | None = None
+    concepts: tuple[Path, ...] = ()
     log: bool = True
     log_file: Path | None = None
     theme: str | None = None
@@ -60,6 +62,7 @@ class SettingKind(Enum):
 
     TEXT = "text in quotes"
     PATH = "a path in quotes"
+    PATHS = "a path in quotes, or a list of them"
     TARGET = "a path or an address in quotes"
     NAME = "a name or a path in quotes"
     TIME = "a time"
@@ -123,6 +126,12 @@ FIELDS = (
     Field(
         "thresholds", SettingKind.PATH, '"thresholds.json"', "the file to decide by how sure to be"
     ),
+    Field(
+        "concepts",
+        SettingKind.PATHS,
+        '["concepts.toml"]',
+        "files of your own concepts [default: the one beside db]",
+    ),
     Field("log", SettingKind.SWITCH, "true", "whether answers are kept in the answer log"),
     Field("log_file", SettingKind.PATH, '"/data/answers.db"', "where the answer log is"),
     Field("theme", SettingKind.TEXT, '"nord"', "the colours of the chat", ("chat",)),
@@ -151,6 +160,11 @@ def from_toml(of: Field, value: Any, folder: Path) -> Any:
         return _keys(of, value)
     if of.kind is SettingKind.TIME and isinstance(value, date):  # TOML has times of its own
         return value.strftime("%Y-%m-%d %H:%M:%S" if isinstance(value, datetime) else "%Y-%m-%d")
+    if of.kind is SettingKind.PATHS:
+        paths = value if isinstance(value, list) else [value]
+        if not all(isinstance(path, str) and path.strip() for path in paths):
+            raise _wrong(of, value)
+        return tuple(_path(of, path, folder) for path in paths)
     if not isinstance(value, str):
         raise _wrong(of, value)
     return from_text(of, value, folder)
@@ -168,6 +182,8 @@ def from_text(of: Field, text: str, folder: Path | None = None) -> Any:
         if _in_files(named[1]):  # relative to the settings file, as paths are
             return f"{named[1]}:{_path(of, named[2], folder)}"
         return text
+    if of.kind is SettingKind.PATHS:
+        return tuple(_path(of, path, folder) for path in text.split(os.pathsep) if path.strip())
     if of.kind in (SettingKind.PATH, SettingKind.TARGET):
         return _path(of, text, folder)
     if of.kind is SettingKind.NAME and (Path(text).name != text or Path(text).suffix in _FILES):

@@ -83,7 +83,8 @@ class LinkedQuestion:
     ``unknown`` are spans that look like values but exist nowhere in this database,
     as (kind, text), e.g. ("pat", "28447"). ``restrictions`` limit what is asked in a way that the
     model need not know ("Hispanic patients"): they are no part of ``text``, their type is the
-    filter that they become.
+    filter that they become. ``ambiguous`` are spans that may mean several things here, each of
+    its ``concepts``; they are in ``unknown`` too, as ("ambiguous", text).
     """
 
     question: str
@@ -91,6 +92,7 @@ class LinkedQuestion:
     links: tuple[Link, ...]
     unknown: tuple[tuple[str, str], ...] = ()
     restrictions: tuple[Link, ...] = ()
+    ambiguous: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ class Answer:
     For an abstention ``reason_kind`` is the check that withheld the answer (engine.confidence),
     ``reason_public`` what it means to a person (engine.reasons), and ``suggestions`` are the
     nearest questions that can be answered. ``concepts`` say what names were taken to mean, each
-    {mention, concept, kind, about, members, shown}.
+    {mention, concept, kind, about, members, shown}. ``alternatives`` are the readings to choose
+    from where a name of the question means several things, each {description, logical_form}.
     """
 
     question: Question
@@ -159,6 +162,7 @@ class Answer:
     reason: str | None = None
     reason_public: str | None = None
     suggestions: tuple[str, ...] = ()
+    alternatives: tuple[dict[str, Any], ...] = ()
     logical_form: str | None = None
     description: str | None = None
     neuralsql: str | None = None

@@ -11,6 +11,7 @@ from ehrqa_cli.contracts.errors import DatabaseFault, EhrqaError
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Answer, PatientScope, Result, Status
 from ehrqa_cli.engine import meant
+from ehrqa_cli.engine.asked_back import Offer
 from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.mixed import MixedAnswer
 from ehrqa_cli.engine.note_path import cited
@@ -18,6 +19,7 @@ from ehrqa_cli.engine.note_route import scope_by_words
 from ehrqa_cli.engine.question_run import Evidence, Known, Run, Withheld
 from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.session_parts import SessionParts
+from ehrqa_cli.engine.sources import concepts_of
 from ehrqa_cli.engine.text import value_of
 from ehrqa_cli.logical_form import print_form
 
@@ -88,8 +90,8 @@ def of_film(run: Run, found: Answer) -> Answer:
     )
 
 
-def withheld(run: Run, held: Withheld, told: Told, suggestions: tuple[str, ...] = ()) -> Answer:
-    """An abstention: why, in words for people, and where to look."""
+def withheld(run: Run, held: Withheld, told: Told, offer: Offer = Offer()) -> Answer:  # noqa: B008
+    """An abstention: why, in words for people, where to look, and what could be asked instead."""
     if _weighed(run.known):
         _ = run.session.active_thresholds  # by them it was decided, so they are told
     return Answer(
@@ -99,7 +101,8 @@ def withheld(run: Run, held: Withheld, told: Told, suggestions: tuple[str, ...] 
         reason_kind=held.reason.kind,
         reason=told.sentence,
         reason_public=told.kind,
-        suggestions=suggestions,
+        suggestions=offer.questions,
+        alternatives=offer.readings,
         evidence=held.evidence,
         **_common(run),
     )
@@ -178,6 +181,8 @@ def _provenance(run: Run) -> dict[str, Any]:
         with contextlib.suppress(EhrqaError):
             out["database"] = database.fingerprint()
             out["versions"] = {**session.versions, **database.versions()}
+    if known.linked is not None and session.own_concepts and not session.layout.ehrsql:
+        out["concepts"] = concepts_of(session)
     if _weighed(known) and SessionParts.thresholds.is_open(session):
         told = session.active_thresholds.told()
         out["thresholds"] = {"from": session.thresholds_from, **told}

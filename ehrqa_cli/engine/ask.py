@@ -12,6 +12,7 @@ from dataclasses import replace
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
 from ehrqa_cli.engine import answers, note_path, reasons
+from ehrqa_cli.engine.asked_back import Offer, readings_of
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import Mixed, split
 from ehrqa_cli.engine.note_path import SILENT, TABLES_ALONE, Readers, notes_alone, readers
@@ -93,8 +94,8 @@ def _path(run: Run) -> Path:
         except Withheld as held:
             stopped = held
         yield None
-        told, suggestions = run.take(console, stopped.reason)
-        return answers.withheld(run, stopped, told, suggestions)
+        told, offer = run.take(console, stopped.reason)
+        return answers.withheld(run, stopped, told, offer)
     except (UsageError, Cancelled):
         raise
     except EhrqaError as error:
@@ -175,9 +176,12 @@ def choose(run: Run) -> OneStudy | Mixed | Readers | None:
     return readers(run, linked, patient)
 
 
-def console(run: Run, reason: Reason) -> tuple[Told, tuple[str, ...]]:
+def console(run: Run, reason: Reason) -> tuple[Told, Offer]:
     """For a withheld answer: say why in a person's words, and what could be answered instead."""
     linked = run.known.linked
     told = reasons.explain(reason, linked, run.session.reason_model)
-    offers = suggestions_for(run, linked) if told.offer and linked is not None else ()
-    return told, offers
+    if linked is None or not told.offer:
+        return told, Offer()
+    if reason.kind == "ambiguous_name" and linked.ambiguous:
+        return told, readings_of(run, linked)
+    return told, Offer(suggestions_for(run, linked))

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ehrqa_cli.concepts.told import to_choose
 from ehrqa_cli.contracts.images import VqaReason
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
@@ -95,7 +96,7 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
                 "ambiguous_name", f"“{text}” could be minutes or months. Write the unit out."
             )
         if kind == "ambiguous":
-            return Reason("ambiguous_name", f"“{text}” fits several names here. Say which one.")
+            return _of_meanings(text, linked)
         if kind == "unit":
             told = f"“{text}” cannot be turned into the unit that is recorded here. Use that one."
             return Reason("ambiguous_name", told)
@@ -105,6 +106,14 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
             f"The {noun} “{text}” does not occur in this database. Check its spelling.",
         )
     return None
+
+
+def _of_meanings(mention: str, linked: LinkedQuestion) -> Reason:
+    """A name that means several things here, each told with how much of it there is."""
+    meant = next((link.concepts for link in linked.ambiguous if link.value == mention), ())
+    told = f"may be: {to_choose(meant)}. Say which." if meant else ""
+    told = told or "fits several names here. Say which one."
+    return Reason("ambiguous_name", f"“{mention}” {told}")
 
 
 def of_queries(queries: Iterable[Query]) -> Reason | None:

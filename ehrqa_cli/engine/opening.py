@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ def open_session(
     graphs: ImageReader | None = None,
     reader: str | NoteReader = "embedded",
     vision: str | None = None,
+    concepts: Iterable[Path] = (),
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
@@ -40,7 +42,8 @@ def open_session(
     ``as_of`` is YYYY-MM-DD, with HH:MM or HH:MM:SS if wanted, or ``now`` for the wall clock.
     ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
-    Raises UsageError for a wrong time, goal or thresholds file.
+    ``concepts`` are files of the user's own (docs/concepts.md), over the one beside ``db``.
+    Raises UsageError for a wrong time, goal, thresholds or concepts file.
     """
     from ehrqa_cli.ehr.open import path_of
 
@@ -48,7 +51,7 @@ def open_session(
     if as_of is not None:
         as_of = check_time(as_of)
     named: dict[str, Any] = {"as_of": as_of, "log": log, "scope": scope, "mode": mode}
-    named |= {"vision": vision, "model": model, "reader": reader}
+    named |= {"vision": vision, "model": model, "reader": reader, "concepts": tuple(concepts)}
     again = partial(open_session, db, thresholds=thresholds, goal=goal, **named)
     told = "the caller"
     if isinstance(thresholds, Path):
@@ -59,6 +62,7 @@ def open_session(
         thresholds = thresholds.for_goal(goal) if thresholds else None
     session = Session(db, thresholds=thresholds, goal=goal, graphs=graphs, **named)
     session.thresholds_from = told
+    _ = session.own_concepts
     # Parts that are ready are this process's alone.
     if isinstance(model, str) and isinstance(reader, str) and graphs is None:
         session.reopen = again

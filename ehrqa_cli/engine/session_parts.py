@@ -7,7 +7,7 @@ The path of a question is written for `SessionParts`. `session.Session` adds the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ehrqa_cli.engine.risk import GOAL, Thresholds, least_sure
 from ehrqa_cli.engine.times import check_time
 
 if TYPE_CHECKING:
+    from ehrqa_cli.concepts.own import OwnFile
     from ehrqa_cli.contracts.images import ImageReader
     from ehrqa_cli.engine.note_route import NoteRouter
     from ehrqa_cli.engine.reasons import ReasonModel
@@ -56,11 +57,12 @@ class SessionParts:
         reader: str | NoteReader = "embedded",
         vision: str | None = None,
         goal: str | None = None,
+        concepts: Iterable[Path] = (),
         **ready: Any,
     ) -> None:
         """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
         model that looks at image files, by its name or card; ``goal`` is one of those that the
-        thresholds have a limit for; ``ready`` are a ready ``database``, ``linker``, ``thresholds``,
+        thresholds have a limit for; ``concepts`` are files of the user's own; ``ready`` are a ready ``database``, ``linker``, ``thresholds``,
         ``layout``, ``second``, ``third``, ``reason_model``, ``notes``, ``note_router`` or
         ``graphs`` (a reader of images)."""
         self.db = db
@@ -81,6 +83,7 @@ class SessionParts:
         self.thresholds_from = "the caller"
         self._as_of = as_of
         self._goal = goal
+        self._concepts = tuple(concepts)
         self.opened: dict[str, Any] = {} if isinstance(model, str) else {"model": model}
         for name, part in ready.items():
             if not isinstance(getattr(type(self), name, None), Part):
@@ -105,8 +108,23 @@ class SessionParts:
         from ehrqa_cli.ehr.value_index import ValueIndex
         from ehrqa_cli.text2sql.linking import Linker as RealLinker
 
-        meanings = None if self.layout.ehrsql else open_meanings(self.database)
+        meanings = None
+        if not self.layout.ehrsql:
+            meanings = open_meanings(self.database, self.own_concepts)
+        elif self.own_concepts:
+            self.warnings.append(
+                "this database is made as EHRSQL's is, where each name means itself: your own "
+                "concepts are not used"
+            )
         return RealLinker(ValueIndex.build(self.database), meanings)
+
+    @Part
+    def own_concepts(self) -> tuple[OwnFile, ...]:
+        """The user's own concepts: of the file beside the database and those that were given.
+        Raises UsageError for one that cannot be read."""
+        from ehrqa_cli.concepts.own import files_for
+
+        return files_for(self.db, self._concepts)
 
     @Part
     def layout(self) -> Layout:

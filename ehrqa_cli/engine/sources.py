@@ -1,4 +1,5 @@
-"""What answers rest on beside the tables: the notes, their index and reader, the images.
+"""What answers rest on beside the tables: the notes, their index and reader, the images, the
+user's own concepts.
 
 A run that was broken off is gone on with only where all of it is as it was.
 """
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def sources_of(session: SessionParts) -> dict[str, Any]:
-    """``notes`` and ``images`` with what names their content, as plain values; nothing of what
+    """``notes``, ``images`` and ``concepts`` with what names their content, as plain values; nothing of what
     there is not. Raises what opening them raises."""
     found: dict[str, Any] = {}
     desk = session.notes
@@ -29,7 +30,14 @@ def sources_of(session: SessionParts) -> dict[str, Any]:
         }
     if session.graphs is not None:
         found["images"] = {**session.graphs.provenance(), **images_in(session.image_folders)}
+    if session.own_concepts:
+        found["concepts"] = concepts_of(session)
     return found
+
+
+def concepts_of(session: SessionParts) -> list[dict[str, str]]:
+    """The files of the user's own concepts, each {file, sha256}."""
+    return [{"file": own.name, "sha256": own.sha256} for own in session.own_concepts]
 
 
 def images_in(folders: Iterable[Path]) -> dict[str, str | None]:

@@ -208,6 +208,7 @@ def settings_of(options: BatchOptions, session: Session, as_csv: bool) -> dict[s
         "mode": options.mode,
         "goal": options.goal,
         "thresholds": _hash(thresholds) if thresholds else None,
+        "concepts": sources.get("concepts"),
         "notes": sources.get("notes"),
         "images": sources.get("images"),
         "vision": vision_of(options) if options.films else None,

@@ -121,6 +121,7 @@ class Linker:
             links=tuple(links),
             unknown=tuple(names),
             restrictions=tuple(found.link for found in limits),
+            ambiguous=tuple(found.as_link(folded) for found in unmeant if found.meanings),
         )
 
     def namesakes(self, mention: str, kind: str, value: str) -> Namesakes:

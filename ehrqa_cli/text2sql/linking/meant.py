@@ -13,6 +13,7 @@ from ehrqa_cli.concepts.micro import is_organism
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
+from ehrqa_cli.text2sql.linking.clashes import clashing
 from ehrqa_cli.text2sql.linking.context import (
     allowed,
     nearest_naming,
@@ -76,6 +77,12 @@ class Unmeant:
     end: int
     kind: str
     meanings: tuple[Concept, ...] = ()
+
+    def as_link(self, text: str) -> Link:
+        """The span of ``text`` with all of its meanings."""
+        kinds = dict.fromkeys(concept.kind for concept in self.meanings)
+        mention = text[self.start : self.end]
+        return Link(self.start, self.end, (*kinds,), mention, "ambiguous", 0.0, self.meanings)
 
 
 class Meant:
@@ -190,7 +197,7 @@ class Meant:
     def _read(self, text: str, tokens: list[Token], mention: Mention) -> Link | Unmeant:
         """What a mention means: of several kinds the one that is spoken of nearest."""
         start, end, options = mention.start, mention.end, mention.options
-        live = {kind for kind, meant in options.items() if any(c.items for c in meant)}
+        live = [kind for kind, meant in options.items() if any(c.items for c in meant)]
         given = nearest_way(tokens, mention.first, mention.last) is not None
         measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
 
@@ -202,6 +209,9 @@ class Meant:
 
         kind = min(options, key=place)
         meant = _one([concept for concept in options[kind] if concept.items])
+        equal = [k for k in live if k != kind and place(k)[:-1] == place(kind)[:-1]]
+        others = [concept for k in equal for concept in options[k] if concept.items]
+        meant += clashing(text[start:end], meant, _one(others))
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
         qualifier = tokens[mention.first - 1] if mention.first else None

@@ -90,8 +90,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabas
         [(1, 1, "f"), (2, 2, "m")],
     )
     connection.executemany(
-        "INSERT INTO admissions (row_id, subject_id, hadm_id, admittime, dischtime,"
-        " admission_type, age) VALUES (?, ?, ?, ?, ?, 'urgent', 50)",
+        "INSERT INTO admissions (row_id, subject_id, hadm_id, admittime, dischtime, admission_type,"
+        " admission_location, discharge_location, insurance, language, marital_status, age)"
+        " VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
+        " 'medicare', 'english', 'married', 50)",
         [
             (1, 1, 11, "2100-05-01 08:00:00", "2100-05-09 08:00:00"),
             (2, 2, 12, "2100-05-01 08:00:00", "2100-05-09 08:00:00"),
