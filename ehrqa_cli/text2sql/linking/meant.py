@@ -51,6 +51,7 @@ _COMPARED = re.compile(
     r"(?:over|above|below|under|less than|greater than|more than|higher than|lower than|at least"
     r"|at most|>=?|<=?|past|between)"
 )
+_LAB_AFTER = re.compile(r" (?:labs?|tests?|levels?)\b")
 # Words that begin a name and are asked of it: they stay outside of it.
 _OUTSIDE = {
     "dischloc": frozenset({"left", "discharged", "sent", "went", "gone", "going"}),
@@ -186,9 +187,12 @@ class Meant:
             options.setdefault(concept.kind, []).append(concept)
         if "mtest" in whole and "specimen" in options and "specimen" not in whole:
             del options["specimen"]  # a test of just that name
+        known = any(concept.items for meant in options.values() for concept in meant)
         for kind, value in whole.items():
             if kind == "organism" and not is_organism(value):
                 continue  # "positive" is a result
+            if kind == "lab" and known and not _LAB_AFTER.match(text[tokens[last - 1].end :]):
+                continue  # the "temperature" of a blood gas
             options.setdefault(kind, [self.meanings.of_name(kind, value)])
         return options
 
@@ -199,11 +203,11 @@ class Meant:
         given = nearest_way(tokens, mention.first, mention.last) is not None
         measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
 
-        def place(kind: str) -> tuple[bool, bool, int, int]:
-            off = bool(measured) and "lab" in options and kind != "lab"
+        def place(kind: str) -> tuple[bool, bool, bool, int, int]:
+            off = bool(measured) and "lab" in options and kind not in ("lab", "vital")
             away = nearest_naming(kind, tokens, mention.first, mention.last)
             away = 0 if kind in _POURED and _VOLUMES.search(text) else away
-            return off, away is None or kind not in live, away or 0, ORDER[kind]
+            return off, away is None or kind not in live, kind not in live, away or 0, ORDER[kind]
 
         kind = min(options, key=place)
         meant = _one([concept for concept in options[kind] if concept.items])
@@ -269,7 +273,7 @@ def _rule(text: str, tokens: list[Token], first: int, last: int) -> Callable[[st
     rule: _Rule = allowed if len(phrase) > 2 else short_name_allowed
     if len(phrase) == 1:
         rule = _single
-    elif phrase in _SPELT_ALIKE:
+    elif phrase in _SPELT_ALIKE and not _COMPARED.match(text[tokens[last - 1].end :]):
         rule = ordinary_word_allowed
     return lambda kind: rule(kind, tokens, first, last, text)
 
