@@ -24,11 +24,13 @@ class Group:
     phrases: tuple[str, ...]
     labels: tuple[str, ...]
     parts: tuple[str, ...]
+    several: bool = False  # its parts measure different things
 
 
 def group(name: str, phrases: str, labels: str, made: str) -> Group:
     """The fields of a record, read."""
-    return Group(name, (name, *lists(phrases)), lists(labels), lists(made.partition(":")[2]))
+    how, _, parts = made.partition(":")
+    return Group(name, (name, *lists(phrases)), lists(labels), lists(parts), how == "all")
 
 
 def holds(group_: Group, items: Iterable[Item]) -> list[Item]:
@@ -49,6 +51,7 @@ def concepts(
             _members(name, groups, direct),
             " + ".join(group_.parts) or name,
             source,
+            several=group_.several,
         )
         for name, group_ in groups.items()
     ]

@@ -178,6 +178,7 @@ def _joined(analyte: Analyte, members: Iterable[Item]) -> Concept:
         tuple(dict.fromkeys(members)),
         about,
         SOURCE,
+        several=True,
     )
 
 

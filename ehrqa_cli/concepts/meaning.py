@@ -33,6 +33,7 @@ RESOLVERS = ("drugs", "diagnoses", "labs", "measured", "micro", "procedures", "p
 _FORMAT = 2
 _HERE = Path(__file__).parent
 _WORD = re.compile(r"[^\W_]+")
+_GENITIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 LONGEST = 12  # words of a phrase
 _PLURAL_LETTERS = 4
 
@@ -157,8 +158,8 @@ def _most_first(items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def folded(text: str) -> str:
-    """The words of a text: lower case, joined by single spaces."""
-    return " ".join(_WORD.findall(text.lower()))
+    """The words of a text: lower case, joined by single spaces, without a genitive's s."""
+    return " ".join(_WORD.findall(_GENITIVE.sub("", text.lower())))
 
 
 def _singulars(words: str) -> Iterator[str]:

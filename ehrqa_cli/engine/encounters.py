@@ -29,7 +29,7 @@ _STAYS = ("admission", "discharge")
 _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Before a kind's name: what is asked about happened in it.
 _INSIDE = re.compile(
-    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,2}$",
+    r"\b(?:in|during|at|on|within|for|of|from|to|as|while|was|were|been|when)\s+(?:\w+\s+){0,3}$",
     re.I,
 )
 
@@ -92,9 +92,10 @@ def named(linked: LinkedQuestion) -> tuple[Named, ...]:
             if all(end <= a or b <= start for a, b in taken):
                 taken.append((start, end))
                 plain = match.expand(phrase.plain) if phrase.plain else match[0]
-                verb = " " not in match[0] and match[0].lower().endswith("d")  # was admitted
-                before = bool(_INSIDE.search(linked.question[:start]))
-                found.append(Named(phrase.kinds, start, end, plain, before or verb))
+                first = match[0].split()[0].lower()
+                verb = first == match[0].lower() and first.endswith("d")  # was admitted
+                inside = verb or bool(_INSIDE.search(f"{linked.question[:start]}{first} "))
+                found.append(Named(phrase.kinds, start, end, plain, inside))
     return tuple(sorted(found, key=lambda n: n.start))
 
 
@@ -105,18 +106,20 @@ def plain(question: str, names: Iterable[Named]) -> str:
     return question
 
 
-def with_kinds(form: Form, asked: Sequence[Named], here: AbstractSet[str]) -> Form:
-    """The form with the kinds that the question names; ``here`` are those of the database.
+def absent(asked: Iterable[Named], here: AbstractSet[str]) -> str:
+    """The kinds that a question names and a database with those ``here`` has none of, in words."""
+    none = dict.fromkeys(one.kinds for one in asked if not here & set(one.kinds))
+    return ", ".join(f"{' or '.join(kinds)} visits" for kinds in none)
 
-    Raises FormError where it cannot be said which of its events they are of, or there are none.
+
+def with_kinds(form: Form, asked: Sequence[Named]) -> Form:
+    """The form with the kinds that the question names.
+
+    Raises FormError where it cannot be said which of its events they are of.
     """
     kinds = list(dict.fromkeys(one.kinds for one in asked))
     if not kinds or isinstance(form, Abstain):
         return _marked(form, (ANY,))
-    for wanted in kinds:
-        if not here & set(wanted):
-            has = f"the encounters of this database are {', '.join(sorted(here))}"
-            raise FormError(f"no encounter here is {' or '.join(wanted)}: {has}", "")
     if len(kinds) == 1:
         marked = _marked(form, kinds[0])
         if marked == form and all(one.inside for one in asked):
@@ -183,4 +186,6 @@ def _each(form: Form, kinds: tuple[str, ...], counted: bool) -> Form:
 
 
 def _of(event: Event, kinds: tuple[str, ...]) -> Event:
+    if event.get("encounter"):  # a form that was read before
+        return event
     return with_filter(event, Filter("encounter", tuple(map(Lit, kinds))))

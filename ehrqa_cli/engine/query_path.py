@@ -107,7 +107,9 @@ def read(run: Run, linked: LinkedQuestion, form: Form, written: Form | None = No
     """``form`` as what is asked, its references bound; it was ``written`` so. Raises FormError."""
     written = written or form
     if here := run.session.encounters:
-        form = encounters.with_kinds(form, run.known.encounters, here)
+        asked = run.known.encounters
+        run.check(confidence.not_recorded(encounters.absent(asked, here)))
+        form = encounters.with_kinds(form, asked)
     if not run.session.layout.ehrsql:
         form = restricted(form, linked)
     bound = meant.fitted(bind(form, linked.links))

@@ -25,11 +25,20 @@ def repaired(form: Form, linked: LinkedQuestion) -> Form:
     admissions counted where these are asked for."""
     if not isinstance(form, Select):
         return form
-    form = _other_name(form, linked)
+    form = _other_name(replace(form, event=_of_itself(form.event)), linked)
     visits = HEADS["count_visits"].kinds
     if form.head == "count" and form.event.kind in visits and _VISITS.search(linked.text.lower()):
         return replace(form, head="count_visits")
     return form
+
+
+def _of_itself(event: Event) -> Event:
+    """Of drugs together with antibiotics: antibiotics."""
+    relation = event.get("with")
+    inner = relation.event if relation and not relation.window else None
+    if inner is None or event.items or inner.kind != event.kind or inner.filters:
+        return event
+    return replace(event.without("with"), items=inner.items)
 
 
 def _other_name(form: Select, linked: LinkedQuestion) -> Select:

@@ -13,17 +13,30 @@ from ehrqa_cli.logical_form.grammar import FILTERS
 from ehrqa_cli.logical_form.normalise import with_filter
 
 _GREW = re.compile(r"\b(?:positive|grew|grow(?:s|n|ing|th)?|turned up)\b")
+_IN_HOSPITAL = re.compile(
+    r"\b(?:in[- ](?:the )?hospital|during (?:their|the|an?|his|her) (?:hospital )?(?:stay|admission"
+    r"|hospitali[sz]ation|visit))\b|\bin-?hospital (?:death|mortality)"
+)
 _CULTURED = {"specimen": "of_specimen", "mtest": "of_mtest"}
 
 
 def restricted(form: Form, linked: LinkedQuestion) -> Form:
     """The form with all that the question restricts. Raises FormError where it has no place."""
     form = map_events(form, _same_culture)
+    if _IN_HOSPITAL.search(linked.question.lower()):
+        form = map_events(form, _died_there)
     if _GREW.search(linked.text.lower()):
         form = map_events(form, _grown)
     for link in linked.restrictions:
         form = _with(form, link)
     return form
+
+
+def _died_there(event: Event) -> Event:
+    """A death in hospital is an admission that ended in it."""
+    if event.kind != "death":
+        return event
+    return with_filter(replace(event, kind="admission"), Filter("died"))
 
 
 def _same_culture(event: Event) -> Event:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import sqlite3
 import statistics
 import time
 from dataclasses import dataclass, field, replace
@@ -137,27 +136,29 @@ def to_sqlite(folder: Path, out: Path) -> None:
     """Copy a folder of Parquet into a SQLite EHR with the importer's tables and indexes."""
     import duckdb
 
-    wanted = (*schema.TABLES, *schema.OPTIONAL_TABLES)
+    made = []
     with duckdb.connect() as source, bulk.new_database(out) as target:
-        for table in wanted:
-            files = folder / table.name / "*.parquet"
-            path = files if files.parent.is_dir() else folder / f"{table.name}.parquet"
+        for known in (*schema.TABLES, *schema.OPTIONAL_TABLES):
+            parts = folder / known.name
+            path = parts / "*.parquet" if parts.is_dir() else folder / f"{known.name}.parquet"
+            if not (parts.is_dir() or path.is_file()):
+                continue
+            rows_of_it = f"FROM read_parquet('{path}')"
+            present = source.execute(f"DESCRIBE SELECT * {rows_of_it}").fetchall()
+            table = known.only([name for name, *_ in present])
+            made.append(table)
             times = {c.name for c in table.columns if c.type == schema.TIME_TYPE}
             columns = ", ".join(
                 f"strftime({n}, '%Y-%m-%d %H:%M:%S')" if n in times else n for n in table.names()
             )
             target.execute(table.ddl())
-            found = source.execute(f"SELECT {columns} FROM read_parquet('{path}') ORDER BY row_id")
+            found = source.execute(f"SELECT {columns} {rows_of_it} ORDER BY row_id")
             marks = ", ".join("?" * len(table.columns))
             while rows := found.fetchmany(100_000):
                 target.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
-        _index(target, wanted)
+        bulk.index(target, made)
         meta = source.execute(f"SELECT key, value FROM '{folder}/ehrqa_meta.parquet'").fetchall()
         bulk.write_meta(target, dict(meta))
-
-
-def _index(target: sqlite3.Connection, tables: tuple[schema.EhrTable, ...]) -> None:
-    bulk.index(target, tables, lambda done, of: None)
 
 
 def size_of(db: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from ehrqa_cli.contracts.loading import Loaded, LoadTable
 from ehrqa_cli.ehr import loading
 from ehrqa_cli.ehr.backend.sqlite import SqliteDatabase
 from ehrqa_cli.ehr.mimic import importer as mimic_import
+from ehrqa_cli.ehr.mimic.large import advice
 from ehrqa_cli.ehr.mimic.options import ImportOptions, ImportReport, TableReport
 from ehrqa_cli.ehr.schema import TABLES
 
@@ -108,8 +110,11 @@ def test_a_release_is_read_first_and_leaves_no_file(
     release.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spare))
 
-    def fake(source: Path, out: Path, options: ImportOptions, progress: object) -> ImportReport:
+    def fake(
+        source: Path, out: Path, options: ImportOptions, progress: object, *, indexed: bool
+    ) -> ImportReport:
         assert source == release and out.parent.parent == spare and not options.force
+        assert not indexed  # nothing is looked up in what is only read through
         shutil.copy(ehr, out)
         tables = (TableReport("patients", "hosp/patients", read=3, kept=2),)
         return ImportReport(out, tables, (), (), "2100-12-31 23:59:00", 0.1)
@@ -148,7 +153,8 @@ def test_what_is_wrong_is_said_before_anything_is_read(cli, tmp_path: Path, ehr)
     for flags, what in (
         ((), "name one place to import to"),
         (("--out", tmp_path / "x", "--to", TO), "name one place to import to"),
-        (("--to", "duckdb:x"), "--to cannot write to duckdb:x"),
+        (("--to", "duckdb"), "name one place to import to"),
+        (("--to", f"sqlite:{tmp_path}/x"), "--to cannot write to sqlite:"),
         (("--to", tmp_path / "x.sqlite"), "--to cannot write to"),
         (("--to", "postgresql://me:hunter2@dbhost/ehr"), "has a password in it"),
     ):
@@ -173,3 +179,27 @@ def test_progress_is_told(ehr, writer) -> None:
     loading.load_sqlite(ehr, TO, note=lambda *what: told.append(what))
     assert [done for name, done, of in told if name == "patients"][-1] > 0
     assert all(done <= of for _, done, of in told)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("duckdb", "ehr.duckdb"), ("parquet", "ehr")])
+def test_files_that_are_not_sqlite_s(cli, ehr, tmp_path: Path, kind: str, name: str) -> None:
+    pytest.importorskip("ehrqa_duckdb")
+    out = tmp_path / name
+    ran = cli("db", "import", ehr, "--to", kind, "--out", out)
+    assert ran.code == 0 and f"{out}: " in ran.out, ran.err
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+    asked = ("sql", "SELECT subject_id, dob, dod FROM patients ORDER BY 1", "--json", "--db")
+    assert json.loads(cli(*asked, out).out)["rows"] == json.loads(cli(*asked, ehr).out)["rows"]
+
+    again = cli("db", "import", ehr, "--to", kind, "--out", out)
+    assert again.code == 1 and "exists already" in again.err
+    assert cli("db", "import", ehr, "--to", kind, "--out", out, "--force").code == 0
+
+
+def test_a_large_release_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "icu").mkdir()
+    file = tmp_path / "icu" / "chartevents.csv.gz"
+    file.write_bytes(b"")
+    assert advice(tmp_path) == ""
+    os.truncate(file, 4_730_000_000)  # takes no room on the disk
+    assert "about 430 million rows" in advice(tmp_path) and "--to duckdb" in advice(tmp_path)

@@ -72,7 +72,9 @@ def test_check_of_what_is_usable(cli, other: Path, file: Path) -> None:
 
 def test_check_of_what_is_not(cli, other: Path, file: Path) -> None:
     assert cli("db", "map", "--check", "mimic_iv", "--db", other).code == 1
-    file.write_text(file.read_text().replace('gender = "gender"', 'gender = "nowhere"'))
+    people = 'from = "people"\nsame = true\n'
+    changed = people + '[patients.columns]\ngender = "nowhere"\n'
+    file.write_text(file.read_text().replace(people, changed))
     ran = cli("db", "map", "--check", file, "--db", other)
     assert ran.code == 0 and "no gender (there is no column nowhere)" in ran.out
     with closing(sqlite3.connect(other)) as connection:
@@ -103,7 +105,7 @@ def test_a_new_one_is_filled_in_where_names_are_ours(cli, other: Path, tmp_path:
     assert (ran.code, ran.out) == (0, "")
     text = out.read_text()
     assert 'name = "ehr_7_north"' in text
-    assert "#   people(row_id, subject_id, gender, dob, dod)" in text
+    assert "#   people(row_id, subject_id, gender, dob, dod" in text
     assert "\n# [patients]\n" in text and "\n[labevents]\n" in text
     again = cli("db", "map", "--new", out, "--db", other)
     assert again.code == 2 and "there already" in again.err

@@ -83,8 +83,10 @@ def _import_options(command: Command) -> Command:
 
 @click.command("import")
 @click.argument("source", type=FILE, metavar="DIR")
-@click.option("--out", type=FILE, metavar="FILE", help="The database to make: SQLite's, or as --to.")
-@click.option("--to", metavar="KIND", help="duckdb, parquet (a folder), or postgresql://...")
+@click.option("--out", type=FILE, metavar="FILE", help="The database to make.")
+@click.option(
+    "--to", metavar="KIND", help="Not SQLite but duckdb, parquet (a folder), or postgresql://..."
+)
 @_import_options
 @click.option("--explain", is_flag=True, help="Say what becomes of every column of the files.")
 @json_option

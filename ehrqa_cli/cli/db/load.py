@@ -25,8 +25,8 @@ def load(
     """Write ``source`` (a folder of MIMIC-IV, or a SQLite EHR) to what ``to`` names.
 
     The SQLite file on the way stands in ``beside``, where there is room, or among the temporary
-    files. Returns what was imported (None of a SQLite EHR), what was written, and the seconds that the
-    writing took. Raises UsageError, PluginError, ImportFailed, DatabaseError.
+    files. Returns what was imported (None of a SQLite EHR), what was written, and the seconds that
+    the writing took. Raises UsageError, PluginError, ImportFailed, DatabaseError.
     """
     from ehrqa_cli.ehr.loading import check_room, load_sqlite, writer_of
     from ehrqa_cli.ehr.mimic.importer import import_mimic

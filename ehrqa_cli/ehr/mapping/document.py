@@ -165,18 +165,29 @@ class _Reader:
                     raise self._wrong(
                         f"{where}: unknown key '{key}'", "it takes from, where, same and columns"
                     )
+            source = self._source(where, self._text(part, "from", f"{where}.from"))
             columns = part.get("columns", {})
-            same = self._text(part, "same", f"{where}.same", "")
-            if same and isinstance(columns, dict):
+            if isinstance(columns, dict) and (of := self._same(where, part, source)) is not None:
                 left = [c for c in BY_NAME[table].names() if f"{table}.{c}" not in absent]
-                columns = {**{c: f"{same}.{c}" for c in left}, **columns}
+                columns = {**{c: f"{of}{c}" for c in left}, **columns}
             if not isinstance(columns, dict) or not columns:
                 raise self._wrong(f"{where} has no columns", f"write [{table}.columns]")
             yield Part(
-                self._source(where, self._text(part, "from", f"{where}.from")),
+                source,
                 self._condition(where, self._text(part, "where", f"{where}.where", "")),
                 {c: self._value(table, where, c, sql) for c, sql in columns.items()},
             )
+
+    def _same(self, where: str, part: Mapping[str, Any], source: str) -> str | None:
+        """What stands before the columns that have our names; None where none are taken so."""
+        same = part.get("same")
+        if same is None or same is True:
+            return None if same is None else ""
+        called = {r.called for r in reading(f"SELECT 1 FROM {source}").references}
+        if same not in called:
+            hint = f"write same = true, or one of {', '.join(sorted(called))}"
+            raise self._wrong(f"{where}.same names no table of from", hint)
+        return f"{same}."
 
     def _source(self, where: str, sql: str) -> str:
         self._piece(f"{where}.from", sql)

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,13 @@ _NUMBER = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)(?:\s*/\s*(\d+(?:\.\d*)?))?")
 _LARGEST = 2**63
 _DOSE = re.compile(r"\d*\.?\d+|\d+\.")
 _OF = re.compile(r"(number|second number|unit|dose|label) of (\w+)")
-_TWO = re.compile(r"(?:(code) of )?(\w+) (or|without|and) (\w+)")
+_TWO = re.compile(r"(?:(code|least|most) of )?(\w+) (or|without|and) (\w+)")
+_BOUNDS = {
+    "least": re.compile(
+        r"\s*(?:>=?|(?:greater|more) than(?: or equal to)?)\s*(\d+(?:\.\d+)?)", re.I
+    ),
+    "most": re.compile(r"\s*(?:<=?|less than(?: or equal to)?)\s*(\d+(?:\.\d+)?)", re.I),
+}
 _VISIT, _NOWHERE, _MADE = "admittime of the visit", ("none in MIMIC-IV", " of the parent"), "made "
 
 
@@ -70,6 +76,12 @@ def second_number(text: str) -> float | None:
     """The number behind the slash: 65 of "110/65"."""
     found = _NUMBER.match(text)
     return float(found[2]) if found and found[2] else None
+
+
+def bound(which: str, text: str) -> float | None:
+    """The "most" that a result in words can be, 5 of "<5"; the "least", 300 of "> 300"."""
+    found = _BOUNDS[which].match(text)
+    return float(found[1]) if found else None
 
 
 def dose_text(text: str) -> str | None:
@@ -124,6 +136,9 @@ class Makers:
             return Filling(self.admitted)
         if column.source.startswith(_MADE) or column.source.endswith(_NOWHERE):
             return Filling(_nothing)
+        two = _TWO.fullmatch(column.source)
+        if two and two[1] in _BOUNDS:
+            return Filling(partial(bound, two[1]))
         special = _OF.fullmatch(column.source)
         if special:
             of: dict[str, Callable[[str], Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ehrqa_cli.ehr.mimic.fields import Made
+from ehrqa_cli.ehr.mimic.fields import Made, code_of
 from ehrqa_cli.ehr.mimic.files import Converted, Converter, Fields
 from ehrqa_cli.ehr.mimic.options import ImportOptions
 from ehrqa_cli.ehr.mimic.values import Dates, Texts, whole
@@ -57,37 +57,34 @@ class Names:
         }
         return make[made.table.name](made, dates)
 
-    def _procedures(self, made: Made, dates: Dates) -> Converter:
-        return self._icd(made, dates, self.procedures, self._procedure_titles)
+    def _procedures(self, made: Made, _dates: Dates) -> Converter:
+        return self._icd(made, self.procedures, self._procedure_titles, set())
 
-    def _diagnoses(self, made: Made, dates: Dates) -> Converter:
-        plain, title = self._icd(made, dates, self.diagnoses, set()), made.at("long_title")
-        others = self._procedure_titles if self.options.drop_duplicate_titles else set()
-
-        def convert(row: Fields) -> Converted:
-            if self.texts[row[title]] in others:
-                return "a procedure has the same title"
-            return plain(row)
-
-        return convert
+    def _diagnoses(self, made: Made, _dates: Dates) -> Converter:
+        return self._icd(made, self.diagnoses, set(), self._procedure_titles)
 
     def _icd(
-        self, made: Made, dates: Dates, codes: set[str | None], titles: set[str | None]
+        self, made: Made, codes: set[str | None], titles: set[str | None], others: set[str | None]
     ) -> Converter:
-        version, once = made.columns.index("icd_version"), self.options.drop_duplicate_titles
+        """``others`` are titles of procedures. Every code and title comes once: nothing to keep."""
         code, title = made.at("icd_code"), made.at("long_title")
+        version, once = made.columns.index("icd_version"), self.options.drop_duplicate_titles
+        text, versions = self.texts.make, {"9", "10"}
 
         def convert(row: Fields) -> Converted:
-            whole(row[version], "icd_version")
-            if not row[title].strip():
-                return "no title"
-            values = made.values(made.joined(row), dates)
+            name, known = text(row[title]), text(code_of(row[code], row[version]))
+            if row[version] not in versions:
+                whole(row[version], "icd_version")
             if once:
-                if values[title] in titles:
+                if name in others:
+                    return "a procedure has the same title"
+                if name in titles:
                     return _SAME_TITLE
-                titles.add(values[title])
-            codes.add(values[code])
-            return values
+                titles.add(name)
+            if name is None:
+                return "no title"
+            codes.add(known)
+            return known, name
 
         return convert
 

@@ -114,9 +114,8 @@ def scope(event: Event, src: EventTable) -> list[str]:
     if len(patient.args) > 1 and any(f and f.which != "current" for f in (visit, icu)):
         raise unsupported("the first or last visit of several patients")
     hadm = visits(who, visit.which if visit else None, kinds)
-    found = _inside_visit(src, hadm, visit, kinds)
-    if not found or src.via != "visit":  # a visit says whose it is
-        found.insert(0, f"{src.table}.subject_id {who}")
+    # The patient too where there is a visit: then the rows of the patient are looked up.
+    found = [f"{src.table}.subject_id {who}", *_inside_visit(src, hadm, visit, kinds)]
     if icu and src.via != "subject":
         of_whom = f"hadm_id IN ( {hadm} )" if visit or kinds else f"subject_id {who}"
         found.append(_inside_stay(src, stays(of_whom, icu.which)))

@@ -27,7 +27,13 @@ def _column(item: Filter, _event: Event, src: EventTable) -> str:
 
 
 def _compare(item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{measure(src)} {part(item)} {number(item.args[0])}"
+    sign, limit = part(item), number(item.args[0])
+    compared = f"{measure(src)} {sign} {limit}"
+    if src.bounds is None:
+        return compared
+    least, most = src.bounds  # "<5" is under 10
+    bound = f"{src.table}.{least} >= {limit}" if ">" in sign else f"{src.table}.{most} <= {limit}"
+    return f"( {compared} OR {measure(src)} IS NULL AND {bound} )"
 
 
 def _charge(item: Filter, _event: Event, src: EventTable) -> str:

@@ -210,7 +210,8 @@ def _beyond(base: EventTable, kind: str, layout: Layout) -> EventTable:
     if kind == "lab" and layout.has(table, "value"):
         told = f", {table}.comments" if layout.has(table, "comments") else ""
         said = f"COALESCE({table}.valuenum, {table}.value{told})"
-        return replace(base, shown=said, fixed=f"{said} IS NOT NULL")
+        bounds = ("valuemin", "valuemax") if layout.has(table, "valuemin", "valuemax") else None
+        return replace(base, shown=said, fixed=f"{said} IS NOT NULL", bounds=bounds)
     if kind == "intake" and layout.has(table, "amount", "amountuom"):
         return replace(base, value="amount", unit="amountuom", end="endtime")
     if kind in ("specimen", "mtest", "organism"):

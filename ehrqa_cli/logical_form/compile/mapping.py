@@ -43,6 +43,7 @@ class EventTable:
     rows: str = ""
     identity: str = ""
     shown: str = ""
+    bounds: tuple[str, str] | None = None
 
     @property
     def origin(self) -> str:

@@ -35,6 +35,8 @@ def inherited(event: Event, item: Filter) -> Event:
     names = ("patient",) if item.name in ("notfollowed", "involving", "without") else _SHARED
     if inner.get("visit", "icu", *TIME_FILTERS):
         names = ("patient",)
+    if "visit" in names and event.get("visit"):
+        names = (*names, "encounter")  # the kind of that visit
     shared = [f for f in event.filters if f.name in names and inner.get(f.name) is None]
     return replace(inner, filters=(*inner.filters, *shared))
 

@@ -21,6 +21,7 @@ _SPOKEN_OF = frozenset({"insurance", "language", "marital"})
 _PERSONS = frozenset(
     {"patients", "pts", "people", "men", "women", "males", "females", "man", "woman", "persons"}
 )
+_HAVING = frozenset({"have", "had", "has", "on", "with", "by"})
 _NO_KIND = frozenset({"other", "unknown", "none"})
 _UNIT = frozenset({"careunit", "unit", "ward", "department", "service", "icu", "floor"})
 _INTO = frozenset({"in", "at", "to", "into", "from", "through", "of", "the", "on", "via"})
@@ -51,8 +52,9 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     if word == "er":
         return first > 0 and tokens[first - 1].text in _INTO
     after = tokens[last].text if last < len(tokens) else ""
-    if kind in _SPOKEN_OF and word not in _NO_KIND and after in _PERSONS:
-        return True  # "single women"
+    before = tokens[first - 1].text if first else ""
+    if kind in _SPOKEN_OF and word not in _NO_KIND and (after in _PERSONS or before in _HAVING):
+        return True  # "single women", "have medicaid"
     weak = word in everyday_words() or len(word) <= _WEAK_LETTERS.get(kind, 2)
     if kind in ("admtype", "admloc", "dischloc", "language"):
         weak = True
@@ -115,6 +117,9 @@ _SUBJECT |= {
 }
 
 
+_UNDERGONE = frozenset({"was", "were", "been", "be", "being", "get", "got", "a", "an", "ever"})
+
+
 def ordinary_word_allowed(
     kind: str, tokens: list[Token], first: int, last: int, folded: str
 ) -> bool:
@@ -122,6 +127,8 @@ def ordinary_word_allowed(
     if not allowed(kind, tokens, first, last, folded):
         return False
     before = tokens[first - 1].text if first else ""
+    if kind == "proc" and before in _UNDERGONE:
+        return True
     if kind in ("dx", "drug", "lab", "vital", "intake", "proc"):
         return before in _SUBJECT or (kind in _WORDS and named(kind, folded))
     return named(kind, folded)

@@ -22,6 +22,7 @@ from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
+from ehrqa_cli.text2sql.linking.plainer import plainer
 from ehrqa_cli.text2sql.linking.render import ORDER, render
 from ehrqa_cli.text2sql.linking.restrictions import restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
@@ -113,9 +114,10 @@ class Linker:
             said += as_prescribed(folded, links)
             names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
+        text = render(folded, links, unknown, said)
         return LinkedQuestion(
             question=question,
-            text=render(folded, links, unknown, said),
+            text=plainer(text) if self._meant else text,
             links=tuple(links),
             unknown=tuple(names),
             restrictions=tuple(found.link for found in limits),

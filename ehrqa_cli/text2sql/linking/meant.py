@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ehrqa_cli.concepts import labs
@@ -27,7 +28,7 @@ from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
 # Marks that may stand inside a name.
-_INSIDE = frozenset("-/'(),&")
+_INSIDE = frozenset("-/'(),&%")
 _SPELT_ALIKE = lists.word_list(WORDS, "spelt alike")
 _MEASURED = re.compile(r"\b(?:last|latest|recent|first|peak|nadir|trend|repeat|initial)\b")
 # What of a drug's record is asked about, by the words around its name (words.txt).
@@ -51,7 +52,14 @@ _COMPARED = re.compile(
     r"(?:over|above|below|under|less than|greater than|more than|higher than|lower than|at least"
     r"|at most|>=?|<=?|past|between)"
 )
-_LEAVING = frozenset({"left", "discharged", "sent", "went", "gone", "going"})
+# Words that begin a name and are asked of it: they stay outside of it.
+_OUTSIDE = {
+    "dischloc": frozenset({"left", "discharged", "sent", "went", "gone", "going"}),
+    "intake": frozenset({"total"}),
+    "output": frozenset({"total"}),
+}
+_FORMS = lists.word_list(WORDS, "forms asked for")
+_POURED = frozenset({"output", "intake"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
 _VALUED = frozenset(
     {"last", "latest", "recent", "first", "highest", "lowest", "peak", "max", "min", "average"}
@@ -159,11 +167,14 @@ class Meant:
                 continue
             words: list[str] = []
             for last, other in enumerate(tokens[first:], first + 1):
-                if other.text[0].isalnum():
+                before = tokens[last - 2]
+                if other.text == "s" and before.text == "'" and before.end == other.start:
+                    yield from ((first, last) for _ in range(self.meanings.knows(" ".join(words))))
+                elif other.text[0].isalnum():
                     words.append(other.text)
                     if self.meanings.knows(" ".join(words)):
                         yield first, last
-                elif other.text not in _INSIDE:
+                elif other.text not in _INSIDE and not _abbreviates(other, before):
                     break
                 if len(words) == LONGEST:
                     break
@@ -175,6 +186,8 @@ class Meant:
         options: dict[str, list[Concept]] = {}
         for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
             options.setdefault(concept.kind, []).append(concept)
+        if "mtest" in whole and "specimen" in options and "specimen" not in whole:
+            del options["specimen"]  # a test of just that name
         for kind, value in whole.items():
             if kind == "organism" and not is_organism(value):
                 continue  # "positive" is a result
@@ -191,6 +204,7 @@ class Meant:
         def place(kind: str) -> tuple[bool, bool, int, int]:
             off = bool(measured) and "lab" in options and kind != "lab"
             away = nearest_naming(kind, tokens, mention.first, mention.last)
+            away = 0 if kind in _POURED and _VOLUMES.search(text) else away
             return off, away is None or kind not in live, away or 0, ORDER[kind]
 
         kind = min(options, key=place)
@@ -207,7 +221,7 @@ class Meant:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
         kind, concept = _counted(kind, _narrowed(meant[0]), text, tokens, span)
-        if kind == "dischloc" and tokens[mention.first].text in _LEAVING:
+        if tokens[mention.first].text in _OUTSIDE.get(kind, ()):
             start = tokens[mention.first + 1].start
         return Link(start, end, (kind,), concept.name, "concept", 1.0, (concept,))
 
@@ -220,6 +234,7 @@ def _counted(
     if kind != "drug":
         return kind, concept
     how = nearest_way(tokens, *span)
+    concept = _in_form(concept, {token.text for token in tokens[span[0] : span[1] + 1]})
     infused = [item for item in concept.items if item.table == "inputevents"]
     volume = _VOLUMES.search(text) and any(item.unit in ("ml", "l") for item in infused)
     if infused and (how == "infused" or (volume and how != "ordered")):
@@ -227,6 +242,20 @@ def _counted(
     tables = _COUNTS[how][1] if how else ()
     items = tuple(item for item in concept.items if item.table in tables)
     return kind, replace(concept, items=items) if items else concept
+
+
+def _abbreviates(point: Token, before: Token) -> bool:
+    """Whether a point stands for the rest of a word, as in "e. coli", or in a number."""
+    short = len(before.text) == 1 or before.text.isdigit()
+    return point.text == "." and short and before.end == point.start
+
+
+def _in_form(concept: Concept, said: AbstractSet[str]) -> Concept:
+    """A drug in the form that is asked for, where its names tell that ("nicotine patch")."""
+    for form in said & _FORMS:
+        items = tuple(i for i in concept.items if form.rstrip("s") in i.name.lower())
+        concept = replace(concept, items=items or concept.items)
+    return concept
 
 
 def _single(_kind: str, tokens: list[Token], first: int, last: int, _text: str) -> bool:

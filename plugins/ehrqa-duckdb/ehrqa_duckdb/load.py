@@ -60,8 +60,9 @@ def _write(work: Path, made: Path, tables: Iterable[LoadTable], *, folder: bool)
     if folder:
         made.mkdir(mode=0o700)
     count = rows = 0
-    config = {"memory_limit": settings.memory(), "temp_directory": str(work / "temp")}
-    with duckdb.connect(str(file), config=config) as connection:
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(f"SET memory_limit = '{settings.memory()}'")
+        connection.execute(f"SET temp_directory = {_text(work / 'temp')}")
         for table in tables:
             rows += _fill(connection, table, work / "rows.csv")
             count += 1
@@ -76,7 +77,7 @@ def _write(work: Path, made: Path, tables: Iterable[LoadTable], *, folder: bool)
 def _fill(connection: duckdb.DuckDBPyConnection, table: LoadTable, file: Path) -> int:
     """Make a table and fill it; how many rows."""
     name = _quoted(table.name)
-    required = {column: " NOT NULL" for column in table.required}
+    required = dict.fromkeys(table.required, " NOT NULL")
     listed = ", ".join(
         f"{_quoted(column)} {_TYPES.get(kind, 'VARCHAR')}{required.get(column, '')}"
         for column, kind in table.columns
@@ -95,7 +96,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, table: LoadTable, file: Path) -
 
 def _to_csv(file: Path, rows: list[Row]) -> None:
     with file.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out).writerows([_NULL if v is None else v for v in row] for row in rows)
+        csv.writer(out, lineterminator="\n").writerows(
+            [_NULL if v is None else v for v in row] for row in rows
+        )
 
 
 def _to_parquet(connection: duckdb.DuckDBPyConnection, table: str, out: Path) -> None:

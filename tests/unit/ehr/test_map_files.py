@@ -176,6 +176,7 @@ def test_our_own_layout_is_mapped_to_itself(demo_file: Path) -> None:
             "\"(SELECT 1 FROM pragma_table_info('x'))\"",
             "pragma_table_info",
         ),
+        ('"people AS p"', '"people AS p"\nsame = "people"', "same names no table"),
         ('"people AS p"', '"main.people AS p"', "main.people"),
         ('"people AS p"', '"people AS p WHERE 1"', "from has where"),
         ('"people AS p"', '"people AS p; DELETE FROM people"', "statements|not readable"),

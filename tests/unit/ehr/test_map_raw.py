@@ -82,7 +82,7 @@ def into_sqlite(source: Path, out: Path) -> Path:
 
 
 def _type(table: str, name: str) -> str:
-    if name.startswith("anchor_") and name != "anchor_year_group" or name == "icd_version":
+    if (name.startswith("anchor_") and name != "anchor_year_group") or name == "icd_version":
         return "INTEGER"
     ours = BY_NAME[table].columns if table in BY_NAME else ()
     held = next((c.type for c in ours if c.name == name), "INTEGER" if name[-3:] == "_id" else "")

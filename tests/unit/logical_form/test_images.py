@@ -90,7 +90,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabas
         [(1, 1, "f"), (2, 2, "m")],
     )
     connection.executemany(
-        "INSERT INTO admissions VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
+        "INSERT INTO admissions (row_id, subject_id, hadm_id, admittime, dischtime, admission_type,"
+        " admission_location, discharge_location, insurance, language, marital_status, age)"
+        " VALUES (?, ?, ?, ?, ?, 'urgent', 'emergency room', 'home',"
         " 'medicare', 'english', 'married', 50)",
         [
             (1, 1, 11, "2100-05-01 08:00:00", "2100-05-09 08:00:00"),

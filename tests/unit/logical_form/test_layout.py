@@ -18,7 +18,7 @@ CREATE TABLE admissions (row_id, subject_id, hadm_id, admittime, dischtime, race
 CREATE TABLE prescriptions (row_id, subject_id, hadm_id, starttime, stoptime, drug, dose_val_rx,
   dose_unit_rx, route);
 CREATE TABLE emar (row_id, subject_id, hadm_id, emar_id, charttime, medication, event_txt);
-CREATE TABLE emar_detail (row_id, emar_id, dose_given, dose_given_unit);
+CREATE TABLE emar_detail (row_id, emar_id, dose_given, dose_given_unit, route);
 CREATE TABLE inputevents (row_id, subject_id, hadm_id, stay_id, starttime, endtime, itemid, amount,
   amountuom, totalamount, totalamountuom);
 CREATE TABLE d_items (row_id, itemid, label, linksto);
@@ -34,7 +34,7 @@ INSERT INTO prescriptions VALUES
 INSERT INTO emar VALUES
   (1, 2, 12, 'a', '2100-01-02 08:00:00', 'Heparin Sodium', 'Administered'),
   (2, 3, 13, 'b', '2100-01-02 08:00:00', 'Heparin Sodium', 'Not Given');
-INSERT INTO emar_detail VALUES (1, 'a', NULL, NULL), (2, 'a', '5000', 'UNIT');
+INSERT INTO emar_detail VALUES (1, 'a', NULL, NULL, NULL), (2, 'a', '5000', 'UNIT', 'SC');
 INSERT INTO d_items VALUES (1, 225152, 'heparin sodium (prophylaxis)', 'inputevents');
 INSERT INTO inputevents VALUES
   (1, 1, 11, 91, '2100-01-01 07:00:00', '2100-01-01 07:30:00', 225152, 1.5, 'dose', 500, 'ml');

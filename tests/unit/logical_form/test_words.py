@@ -28,7 +28,7 @@ from ehrqa_cli.logical_form import (
 )
 from ehrqa_cli.logical_form.compile import filters, heads
 from ehrqa_cli.logical_form.form import Arg, Form, map_args
-from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS, ROLES, words_for
+from ehrqa_cli.logical_form.grammar import FILTERS, HEADS, KINDS, RESTRICTIONS, ROLES, words_for
 
 _FIXTURES = Path(__file__).parents[2] / "fixtures" / "forms" / "table.jsonl"
 # Words without English of their own.
@@ -39,7 +39,8 @@ _VALUES: dict[str, str | int] = {
     **{"DUR": "3 day", "DATE": "2100", "AGED": "50-59", "vital": "heart rate"},
     **{"FINDING": "pneumonia", "PLACE": "left lung", "encounter": "inpatient"},
 }
-_LINKS = [(*TYPES, "encounter")]
+# The machine writes these where a link is of theirs; no model of ours does (grammar.py).
+_LINKS = [(*TYPES, "encounter", *RESTRICTIONS)]
 _WALKED = [w for w in LEXEMES if w not in REFS[1:]]
 # What writes the other filters: the conditions of patients and people, relations, and two heads.
 _WITH_THE_EVENT = {

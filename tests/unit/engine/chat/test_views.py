@@ -45,7 +45,9 @@ def ehr(tmp_path: Path) -> Path:
         "INSERT INTO patients (row_id, subject_id, gender, dob) VALUES (1, 7, 'f', '2050-06-15')"
     )
     stay = (
-        "INSERT INTO admissions VALUES (?, 7, ?, ?, ?, 'urgent', 'er', 'home', 'x', 'x', 'x', 50)"
+        "INSERT INTO admissions (row_id, subject_id, hadm_id, admittime, dischtime, admission_type,"
+        " admission_location, discharge_location, insurance, language, marital_status, age)"
+        " VALUES (?, 7, ?, ?, ?, 'urgent', 'er', 'home', 'x', 'x', 'x', 50)"
     )
     connection.execute(stay, (1, 70, "2099-01-01 00:00:00", "2099-01-05 00:00:00"))
     connection.execute(stay, (2, 71, "2100-12-30 00:00:00", None))
@@ -56,7 +58,7 @@ def ehr(tmp_path: Path) -> Path:
     connection.execute(drug, (1, 70, "2099-01-02 00:00:00", None, "forgotten"))
     connection.execute(drug, (2, 71, "2100-12-30 01:00:00", "2100-12-30 02:00:00", "over"))
     connection.execute(drug, (3, 71, "2100-12-30 01:00:00", None, "heparin"))
-    connection.execute("INSERT INTO d_labitems VALUES (0, 500, 'sodium')")
+    connection.execute("INSERT INTO d_labitems (row_id, itemid, label) VALUES (0, 500, 'sodium')")
     lab = (
         "INSERT INTO labevents (row_id, subject_id, hadm_id, itemid, charttime, valuenum, valueuom)"
         " VALUES (?, 7, 71, 500, ?, ?, ?)"
