@@ -22,11 +22,13 @@ FIELDS = [
     "confidence",
     "reason",
     "suggestions",
+    "alternatives",
     "logical_form",
     "description",
     "neuralsql",
     "executed_sql",
     "evidence",
+    "concepts",
     "provenance",
     "error",
 ]
