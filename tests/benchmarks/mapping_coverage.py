@@ -79,8 +79,8 @@ def _kind(name: str, values: list[str]) -> str:
 
 
 def to_duckdb(source: Path, out: Path) -> None:
-    """The CSV files of ``source`` as tables of a DuckDB file, with types as DuckDB finds them; yes and
-    no stay text."""
+    """The CSV files of ``source`` as tables of a DuckDB file, with types as DuckDB finds them;
+    yes and no stay text."""
     import duckdb
 
     with duckdb.connect(str(out)) as made:
