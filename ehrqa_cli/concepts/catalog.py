@@ -49,6 +49,7 @@ SOURCES = (
     Source("careunit", "icustays", "last_careunit"),
     Source("admloc", "admissions", "admission_location"),
     Source("admtype", "admissions", "admission_type"),
+    Source("encounter", "admissions", "encounter"),
     Source("dischloc", "admissions", "discharge_location"),
     Source("insurance", "admissions", "insurance"),
     Source("language", "admissions", "language"),

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from functools import cached_property
@@ -89,9 +89,25 @@ class Meanings:
         """Whether words that are folded already are a phrase of some concept."""
         return any(reading in self._phrases for reading in (words, *_singulars(words)))
 
+    @cached_property
+    def by_phrase(self) -> Mapping[str, Sequence[Concept]]:
+        """The concepts by phrase, made as they are looked at."""
+        return _ByPhrase(self)
+
+    def of_kind(self, kind: str) -> list[Item]:
+        """Every item of a kind."""
+        return self._of_kind.get(kind, [])
+
+    @cached_property
+    def _of_kind(self) -> dict[str, list[Item]]:
+        found: dict[str, list[Item]] = {}
+        for item in self._items:
+            found.setdefault(_kind(item), []).append(item)
+        return found
+
     def has(self, kind: str) -> bool:
         """Whether the record has anything of this kind."""
-        return any(known == kind for known, _ in self._by_name)
+        return kind in self._of_kind
 
     def of_name(self, kind: str, name: str) -> Concept:
         """The items of one name, which are meant by it and nothing else."""
@@ -147,6 +163,23 @@ def _plain(concept: Concept, places: list[int]) -> list[Any]:
     """A concept as the cache has it, with the places of its items."""
     c = concept
     return [c.kind, c.name, c.phrases, (), c.about, c.source, c.alone, c.several, places]
+
+
+class _ByPhrase(Mapping[str, Sequence[Concept]]):
+    def __init__(self, meanings: Meanings) -> None:
+        self._meanings = meanings
+
+    def __getitem__(self, phrase: str) -> Sequence[Concept]:
+        found = self._meanings.named(phrase)
+        if not found:
+            raise KeyError(phrase)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return self._meanings.phrases()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._meanings.phrases())
 
 
 def _kind(item: Item) -> str:

@@ -20,11 +20,11 @@ from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
+from ehrqa_cli.text2sql.linking.mentions import any_organism
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.plainer import plainer
 from ehrqa_cli.text2sql.linking.render import ORDER, render
-from ehrqa_cli.text2sql.linking.restrictions import restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
 from ehrqa_cli.words.lists import word_list
 
@@ -95,7 +95,7 @@ class Linker:
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        limits = restrictions(folded, strings) if self._meant else []
+        limits = self._meant.restrictions(folded, strings) if self._meant else []
         said = [found.said for found in limits]
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
@@ -105,6 +105,7 @@ class Linker:
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
             known = [*taken, *((found.start, found.end) for found in unmeant)]
+            known += any_organism(folded) if any(f.tests for f in limits) else ()
             links, unresolved = self._with_fuzzy(folded, tokens, links, known)
             names += unresolved
         names += [(found.kind, folded[found.start : found.end]) for found in unmeant]

@@ -20,10 +20,11 @@ from ehrqa_cli.text2sql.linking.context import (
     ordinary_word_allowed,
     short_name_allowed,
 )
+from ehrqa_cli.text2sql.linking.diseases import Diseases
 from ehrqa_cli.text2sql.linking.exact import Match
-from ehrqa_cli.text2sql.linking.mentions import Mention, joined
+from ehrqa_cli.text2sql.linking.mentions import Mention, as_organism, joined
 from ehrqa_cli.text2sql.linking.render import ORDER
-from ehrqa_cli.text2sql.linking.restrictions import restriction
+from ehrqa_cli.text2sql.linking.restrictions import TESTED, Restriction, restriction, restrictions
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
@@ -42,8 +43,6 @@ _COUNTS = {
 }
 # Kinds of which a name that is made of an item's words means all that hold them.
 _WIDE = frozenset({"dx", "proc", "drug"})
-# Words that make another disease of one.
-_QUALIFIERS = lists.word_list(WORDS, "qualifiers")
 _RESISTANT = re.compile(r"(?P<drug>\w+) resistant (?P<organism>.+)")
 _WAS_GIVEN = re.compile(r"(?<=\w )(?:given|administered)(?= )")
 # What is compared with a number is measured.
@@ -52,6 +51,7 @@ _COMPARED = re.compile(
     r"(?:over|above|below|under|less than|greater than|more than|higher than|lower than|at least"
     r"|at most|>=?|<=?|past|between)"
 )
+_LAB_AFTER = re.compile(r" (?:labs?|tests?|levels?)\b")
 # Words that begin a name and are asked of it: they stay outside of it.
 _OUTSIDE = {
     "dischloc": frozenset({"left", "discharged", "sent", "went", "gone", "going"}),
@@ -90,6 +90,7 @@ class Meant:
 
     def __init__(self, meanings: Meanings) -> None:
         self.meanings = meanings
+        self.diseases = Diseases(meanings)
 
     def find(
         self, text: str, tokens: list[Token], exact: Iterable[Match]
@@ -98,8 +99,9 @@ class Meant:
         names of items, which mean these where they are no concept's phrase."""
         whole = {(match.first, match.last): match.values for match in exact}
         spans = {*whole, *self._spans(tokens)}
-        taken: list[tuple[int, int]] = []
-        mentions: list[Mention] = []
+        mentions: list[Mention] = [*self.diseases.codes(text, tokens)]
+        taken = [(mention.first, mention.last) for mention in mentions]
+        tested = False
         for first, last in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
@@ -111,15 +113,23 @@ class Meant:
                 if kind in ORDER and _rule(text, tokens, first, last)(kind)
             }
             if restricted:
+                tested = tested or restricted.types[0] in TESTED
                 yield restricted
             elif possible:
                 start, end = tokens[first].start, tokens[last - 1].end
                 mentions.append(Mention(first, last, start, end, possible))
             if restricted or possible:
                 taken.append((first, last))
-        for mention in joined(text, mentions):
+        if tested:
+            mentions = [grown for mention in mentions if (grown := as_organism(mention))]
+        for mention in joined(text, self.diseases.placed(text, tokens, mentions)):
             found = self._read(text, tokens, mention)
             yield from self._by_test(found) if isinstance(found, Link) else (found,)
+
+    def restrictions(self, text: str, links: Iterable[Link]) -> list[Restriction]:
+        """What limits the question beside what the model reads."""
+        outpatients = any(i.code == "outpatient" for i in self.meanings.of_kind("encounter"))
+        return restrictions(text, links, outpatients)
 
     def _by_test(self, link: Link) -> Iterator[Link]:
         """A link, and where its organism is called resistant, what it was tested with: those of
@@ -134,17 +144,6 @@ class Meant:
         both = replace(link.concepts[0], items=tuple(items))
         yield replace(link, concepts=(both,))
         yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
-
-    def _qualified(self, concept: Concept, qualifier: str) -> list[Concept]:
-        """The disease of that sort: by a name that has the word, or of its items those that have
-        it; none where nothing tells."""
-        for phrase in concept.phrases:
-            known = self._live(f"{qualifier} {phrase}", concept.kind)
-            if known is not None:
-                return [known]
-        items = tuple(item for item in concept.items if qualifier in stems(item.name))
-        name = f"{qualifier} {concept.name}"
-        return [replace(concept, name=name, items=items, about="")] if items else []
 
     def _live(self, phrase: str, kind: str) -> Concept | None:
         found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
@@ -188,9 +187,12 @@ class Meant:
             options.setdefault(concept.kind, []).append(concept)
         if "mtest" in whole and "specimen" in options and "specimen" not in whole:
             del options["specimen"]  # a test of just that name
+        known = any(concept.items for meant in options.values() for concept in meant)
         for kind, value in whole.items():
             if kind == "organism" and not is_organism(value):
                 continue  # "positive" is a result
+            if kind == "lab" and known and not _LAB_AFTER.match(text[tokens[last - 1].end :]):
+                continue  # the "temperature" of a blood gas
             options.setdefault(kind, [self.meanings.of_name(kind, value)])
         return options
 
@@ -201,11 +203,11 @@ class Meant:
         given = nearest_way(tokens, mention.first, mention.last) is not None
         measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
 
-        def place(kind: str) -> tuple[bool, bool, int, int]:
-            off = bool(measured) and "lab" in options and kind != "lab"
+        def place(kind: str) -> tuple[bool, bool, bool, int, int]:
+            off = bool(measured) and "lab" in options and kind not in ("lab", "vital")
             away = nearest_naming(kind, tokens, mention.first, mention.last)
             away = 0 if kind in _POURED and _VOLUMES.search(text) else away
-            return off, away is None or kind not in live, away or 0, ORDER[kind]
+            return off, away is None or kind not in live, kind not in live, away or 0, ORDER[kind]
 
         kind = min(options, key=place)
         meant = _one([concept for concept in options[kind] if concept.items])
@@ -214,9 +216,9 @@ class Meant:
         meant += clashing(text[start:end], meant, _one(others))
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
-        qualifier = tokens[mention.first - 1] if mention.first else None
-        if len(meant) == 1 and kind == "dx" and qualifier and qualifier.text in _QUALIFIERS:
-            start, meant = qualifier.start, self._qualified(meant[0], qualifier.text)
+        if len(meant) == 1 and kind == "dx" and self.diseases.qualified(mention, tokens):
+            start = tokens[mention.first - 1].start
+            meant = self.diseases.of_sort(mention, tokens, meant[0])
         if len(meant) != 1:
             return Unmeant(start, end, "ambiguous" if meant else kind, tuple(meant))
         span = (mention.first, mention.last)
@@ -271,7 +273,7 @@ def _rule(text: str, tokens: list[Token], first: int, last: int) -> Callable[[st
     rule: _Rule = allowed if len(phrase) > 2 else short_name_allowed
     if len(phrase) == 1:
         rule = _single
-    elif phrase in _SPELT_ALIKE:
+    elif phrase in _SPELT_ALIKE and not _COMPARED.match(text[tokens[last - 1].end :]):
         rule = ordinary_word_allowed
     return lambda kind: rule(kind, tokens, first, last, text)
 

@@ -27,6 +27,10 @@ _IDLE_AFTER = re.compile(
 )
 
 
+_SHORT = 5  # letters of an abbreviation
+_ANY_ORGANISM = re.compile(r"\b(?:bacteria|organisms?)\b")
+
+
 @dataclass(frozen=True)
 class Mention:
     """A name at ``[start, end)`` of the text, tokens ``[first, last)``, and the concepts that it
@@ -53,6 +57,21 @@ def joined(text: str, mentions: Iterable[Mention]) -> list[Mention]:
     return kept
 
 
+def as_organism(mention: Mention) -> Mention | None:
+    """A mention where something is said to be resistant: an organism, if it can be one; "bacteria",
+    a test of urine elsewhere, is then any of them."""
+    grown = mention.options.get("organism")
+    if grown:
+        return replace(mention, options={"organism": grown})
+    names = {concept.name for meant in mention.options.values() for concept in meant}
+    return None if any(map(_ANY_ORGANISM.fullmatch, names)) else mention
+
+
+def any_organism(text: str) -> list[tuple[int, int]]:
+    """Where a text speaks of organisms of any name."""
+    return [match.span() for match in _ANY_ORGANISM.finditer(text)]
+
+
 def _with_idle(text: str, mention: Mention) -> Mention:
     before, after = (
         _IDLE_BEFORE.search(text[: mention.start]),
@@ -65,6 +84,8 @@ def _with_idle(text: str, mention: Mention) -> Mention:
 def _both(text: str, one: Mention, other: Mention) -> Mention | None:
     """Two mentions as one, of the kinds in which the one's items are among the other's."""
     between = text[one.end : other.start]
+    if between == " (" and text[other.end : other.end + 1] == ")" and _explains(one, other):
+        return replace(other, first=one.first, start=one.start, end=other.end + 1)
     options: dict[str, tuple[Concept, ...]] = {}
     for kind in one.options:
         ours, its = _only(one, kind), _only(other, kind)
@@ -75,6 +96,12 @@ def _both(text: str, one: Mention, other: Mention) -> Mention | None:
         return None
     closed = "(" in between and text[other.end : other.end + 1] == ")"
     return replace(one, last=other.last, end=other.end + closed, options=options)
+
+
+def _explains(short: Mention, long: Mention) -> bool:
+    """Whether a name in brackets says what the short one before it stands for."""
+    letters, written = short.end - short.start, long.end - long.start
+    return short.options.keys().isdisjoint(long.options) and letters <= _SHORT < written
 
 
 def _only(mention: Mention, kind: str) -> Concept | None:

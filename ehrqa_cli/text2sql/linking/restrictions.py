@@ -34,10 +34,15 @@ _RESTRICTING = {
         re.compile(r"[- ](?:sensitive|susceptible)\b"),
     ),
 }
-_TESTED = ("resistant", "susceptible")
+TESTED = ("resistant", "susceptible")
 _OUTSIDE = re.compile(
     r",? ?\b(?:outside(?: of)?|not during|without)(?: any| an?| the)?(?: hospital)?"
     r" (?:admissions?|visits?|stays?|encounters?|hospitali[sz]ations?|hospital)\b"
+)
+# The same, where the record has no visits of outpatients.
+_OUTPATIENT = re.compile(
+    r" (?:as|when) an outpatient\b| as outpatients\b| in (?:the )?clinic\b"
+    r"|\boutpatient (?!visits?\b|appointments?\b|encounters?\b)"
 )
 # "Which patients are black?": the model is given words that it knows.
 _IS = re.compile(r"\b(?:who |that )?(?:is|are|was|were)(?: an?)? ?$")
@@ -55,29 +60,35 @@ class Restriction:
     link: Link
     said: tuple[int, int, str]
 
+    @property
+    def tests(self) -> bool:
+        """Is it what an organism was tested with?"""
+        return self.link.types[0] in TESTED
+
 
 def restriction(
     options: Mapping[str, Sequence[Concept]], text: str, start: int, end: int
 ) -> Link | None:
     """The name at ``[start, end)`` of the text as a restriction, if it is one."""
     for kind, (before, after) in _RESTRICTING.items():
-        known = options.get("antibiotic" if kind in _TESTED else kind)
+        known = options.get("antibiotic" if kind in TESTED else kind)
         said = before.search(text[:start]), after.match(text[end:])
         if not known or not any(said):
             continue
-        if kind in _TESTED:  # the words that say so go with it
+        if kind in TESTED:  # the words that say so go with it
             start = said[0].start() if said[0] else start
             end = end + said[1].end() if said[1] and not said[0] else end
         return Link(start, end, (kind,), known[0].name, "concept", 1.0, (known[0],))
     return None
 
 
-def restrictions(text: str, links: Iterable[Link]) -> list[Restriction]:
+def restrictions(text: str, links: Iterable[Link], outpatients: bool) -> list[Restriction]:
     """All restrictions of a text: those among its links, and its words for being outside of any
-    visit."""
+    visit; with ``outpatients`` the record has visits of such."""
     found = [
-        Restriction(Link(*match.span(), ("outside",), "any visit", "concept"), (*match.span(), ""))
-        for match in _OUTSIDE.finditer(text)
+        Restriction(Link(*match.span(), ("outside",), "any visit", "concept"), (*match.span(), " "))
+        for pattern in ((_OUTSIDE,) if outpatients else (_OUTSIDE, _OUTPATIENT))
+        for match in pattern.finditer(text)
     ]
     return found + [_found(text, link) for link in links if link.types[0] in RESTRICTIONS]
 
