@@ -7,6 +7,7 @@ so that the user's meaning of a word is the only one. docs/concepts.md has examp
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -38,9 +39,8 @@ def files_for(db: Path | None, given: Iterable[Path]) -> tuple[OwnFile, ...]:
 
     Raises UsageError for one that cannot be read.
     """
-    beside = db.with_name(db.name + _BESIDE) if db is not None else None
-    paths = [*([beside] if beside and beside.is_file() else []), *given]
-    return tuple(map(_opened, paths))
+    beside = [Path(f"{db}{_BESIDE}")] if db is not None else []
+    return tuple(map(_opened, [*filter(os.path.isfile, beside), *given]))
 
 
 def _opened(path: Path) -> OwnFile:
@@ -103,7 +103,7 @@ def _members(own: Own, kind: str, items: Iterable[Item]) -> list[Item]:
 
 def _new(own: Own, kind: str, found: Iterable[Item]) -> Concept:
     phrases = tuple(dict.fromkeys(map(plain, (own.name, *own.phrases))))
-    return Concept(kind, own.name, phrases, _sorted(found), _about(own.members), own.source)
+    return Concept(kind, own.name, phrases, _sorted(found), _about(own.members, kind), own.source)
 
 
 def _changed(base: Concept, own: Own, found: Sequence[Item]) -> Concept:
@@ -115,7 +115,7 @@ def _changed(base: Concept, own: Own, found: Sequence[Item]) -> Concept:
         items = dict.fromkeys(item for item in base.items if (item in set(found)) is keep)
     old = () if own.name else base.phrases
     phrases = tuple(dict.fromkeys((*old, *map(plain, filter(None, (own.name, *own.phrases))))))
-    told = f"{base.about}; {own.change} {_about(own.members)}".removeprefix("; ")
+    told = f"{base.about}; {own.change} {_about(own.members, base.kind)}".removeprefix("; ")
     name = own.name or base.name
     return replace(
         base, name=name, phrases=phrases, items=_sorted(items), about=told, source=own.source
@@ -175,7 +175,14 @@ def _sorted(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(sorted(items, key=lambda item: (-item.rows, item.name)))
 
 
-def _about(members: Members) -> str:
-    every = (*members.icd, *members.items, *members.drugs, *members.names, *members.titles)
+def _about(members: Members, kind: str) -> str:
+    icd = (_dotted(code, kind) for code in members.icd)
+    every = (*icd, *members.items, *members.drugs, *members.names, *members.titles)
     shown = ", ".join(every[:6])
     return shown + (f", and {len(every) - 6} more" if len(every) > 6 else "")
+
+
+def _dotted(code: str, kind: str) -> str:
+    """A code as people write it: J96.0*."""
+    bare = code.upper()
+    return f"{bare[:3]}.{bare[3:]}" if kind == "dx" and len(bare) > 3 and bare[3] != "*" else bare

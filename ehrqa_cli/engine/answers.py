@@ -11,7 +11,7 @@ from ehrqa_cli.contracts.errors import DatabaseFault, EhrqaError
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Answer, PatientScope, Result, Status
 from ehrqa_cli.engine import meant
-from ehrqa_cli.engine.asked_back import Offer
+from ehrqa_cli.engine.asked_back import NOTHING, Offer
 from ehrqa_cli.engine.choices import chosen
 from ehrqa_cli.engine.mixed import MixedAnswer
 from ehrqa_cli.engine.note_path import cited
@@ -90,7 +90,7 @@ def of_film(run: Run, found: Answer) -> Answer:
     )
 
 
-def withheld(run: Run, held: Withheld, told: Told, offer: Offer = Offer()) -> Answer:  # noqa: B008
+def withheld(run: Run, held: Withheld, told: Told, offer: Offer = NOTHING) -> Answer:
     """An abstention: why, in words for people, where to look, and what could be asked instead."""
     if _weighed(run.known):
         _ = run.session.active_thresholds  # by them it was decided, so they are told

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
 from ehrqa_cli.engine import answers, note_path, reasons
-from ehrqa_cli.engine.asked_back import Offer, readings_of
+from ehrqa_cli.engine.asked_back import NOTHING, Offer, readings_of
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import Mixed, split
 from ehrqa_cli.engine.note_path import SILENT, TABLES_ALONE, Readers, notes_alone, readers
@@ -181,7 +181,7 @@ def console(run: Run, reason: Reason) -> tuple[Told, Offer]:
     linked = run.known.linked
     told = reasons.explain(reason, linked, run.session.reason_model)
     if linked is None or not told.offer:
-        return told, Offer()
+        return told, NOTHING
     if reason.kind == "ambiguous_name" and linked.ambiguous:
         return told, readings_of(run, linked)
     return told, Offer(suggestions_for(run, linked))

@@ -25,6 +25,9 @@ class Offer:
     readings: tuple[dict[str, Any], ...] = ()
 
 
+NOTHING = Offer()
+
+
 def readings_of(run: Run, linked: LinkedQuestion) -> Offer:
     """The question with each meaning of its first ambiguous name in its place, and how it is then
     read; a meaning whose name says no more is told without a question. Raises Cancelled."""

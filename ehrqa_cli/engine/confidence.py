@@ -110,10 +110,12 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
 
 def _of_meanings(mention: str, linked: LinkedQuestion) -> Reason:
     """A name that means several things here, each told with how much of it there is."""
-    meant = next((link.concepts for link in linked.ambiguous if link.value == mention), ())
-    told = f"may be: {to_choose(meant)}. Say which." if meant else ""
-    told = told or "fits several names here. Say which one."
-    return Reason("ambiguous_name", f"“{mention}” {told}")
+    for link in linked.ambiguous:
+        if link.value == mention:
+            said = linked.question[link.start : link.end]
+            told = f"“{said}” may be: {to_choose(link.concepts)}. Say which."
+            return Reason("ambiguous_name", told)
+    return Reason("ambiguous_name", f"“{mention}” fits several names here. Say which one.")
 
 
 def of_queries(queries: Iterable[Query]) -> Reason | None:

@@ -10,6 +10,7 @@ from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.question_run import Reading
 from ehrqa_cli.logical_form import Combine, Form, Lit, Ref, Select
+from ehrqa_cli.logical_form.compile.layout import METRIC
 from ehrqa_cli.logical_form.form import Arg, map_args, selects
 from ehrqa_cli.logical_form.grammar import HEADS
 
@@ -117,6 +118,8 @@ def _said(mention: str, concept: Concept) -> str:
     how = f", {' or '.join(ways)}" if concept.kind == "drug" and ways else ""
     if len(names) == 1:
         return f"{head}: “{names[0]}”{how}."
+    units = {METRIC[i.unit][0] for i in items if i.unit in METRIC}
+    how += f", in {' or '.join(units)}" if units and len({i.table for i in items}) > 1 else ""
     about = _short(concept.about) or "; ".join(names[:SHOWN]) + (
         "; ..." if len(names) > SHOWN else ""
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ehrqa_cli import sqltext
 from ehrqa_cli.contracts.errors import Refused
 
-MAX_LENGTH = 20_000
+MAX_LENGTH = 100_000  # a concept of thousands of codes is long
 _SCHEMA_PREFIXES = ("sqlite_", "pragma_", "dbstat", "sqlean")
 _BAD_FUNCTIONS = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir"}

@@ -79,7 +79,8 @@ def _kind(name: str, values: list[str]) -> str:
 
 
 def to_duckdb(source: Path, out: Path) -> None:
-    """The CSV files of ``source`` as tables of a DuckDB file, with types as DuckDB finds them."""
+    """The CSV files of ``source`` as tables of a DuckDB file, with types as DuckDB finds them;
+    yes and no stay text."""
     import duckdb
 
     with duckdb.connect(str(out)) as made:
@@ -87,7 +88,8 @@ def to_duckdb(source: Path, out: Path) -> None:
             codes = ", types = {'icd_code': 'VARCHAR'}" if "icd" in path.name else ""
             made.execute(
                 f"CREATE TABLE {path.name.split('.')[0]} AS SELECT * FROM "
-                f"read_csv('{path}', sample_size = -1{codes})"
+                f"read_csv('{path}', sample_size = -1, auto_type_candidates = "
+                f"['BIGINT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'VARCHAR']{codes})"
             )
 
 

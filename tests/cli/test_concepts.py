@@ -36,7 +36,7 @@ CONCEPTS = [
 @pytest.fixture
 def known(monkeypatch, ehr):
     made = meaning.Meanings([*CODES, GLUCOSE, URINE, GEL], CONCEPTS)
-    monkeypatch.setattr(meaning, "open_meanings", lambda database: made)
+    monkeypatch.setattr(meaning, "open_meanings", lambda database, own=(): made)
     return ehr
 
 

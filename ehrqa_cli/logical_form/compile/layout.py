@@ -132,13 +132,13 @@ ARMS: dict[str, tuple[str, tuple[Arm, ...]]] = {
     ),
 }  # fmt: skip
 # What a clinic writes in other units than the ward, in the ward's.
-_METRIC = {"lbs": ("kg", 0.45359237), "inches": ("cm", 2.54)}
+METRIC = {"lbs": ("kg", 0.45359237), "inches": ("cm", 2.54)}
 _AS_WRITTEN = "omr.valuenum AS value, omr.valueuom AS unit"
-_IN_METRIC = (
+_INMETRIC = (
     "CASE omr.valueuom "
-    + " ".join(f"WHEN '{u}' THEN ROUND(omr.valuenum * {n}, 1)" for u, (_, n) in _METRIC.items())
+    + " ".join(f"WHEN '{u}' THEN ROUND(omr.valuenum * {n}, 1)" for u, (_, n) in METRIC.items())
     + " ELSE omr.valuenum END AS value, CASE omr.valueuom "
-    + " ".join(f"WHEN '{unit}' THEN '{to}'" for unit, (to, _) in _METRIC.items())
+    + " ".join(f"WHEN '{unit}' THEN '{to}'" for unit, (to, _) in METRIC.items())
     + " ELSE omr.valueuom END AS unit"
 )
 # The columns that an arm may lack where a database was imported before there were such.
@@ -161,8 +161,8 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
     if not rows:
         return base
     units = {item.unit for concept in concepts(event) for item in concept.items}
-    if len(kept) > 1 and units & _METRIC.keys():
-        rows = [row.replace(_AS_WRITTEN, _IN_METRIC) for row in rows]
+    if len(kept) > 1 and units & METRIC.keys():
+        rows = [row.replace(_AS_WRITTEN, _INMETRIC) for row in rows]
     route = (("route", "route"),) if event.kind == "rx" else ()
     made = EventTable(name, "starttime", "subject", "name", value="value", unit="unit",
                       end="endtime", columns=route)  # fmt: skip

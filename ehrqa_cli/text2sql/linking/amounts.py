@@ -8,6 +8,7 @@ from dataclasses import replace
 from ehrqa_cli.concepts.units import convert, find_unit, same
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
+from ehrqa_cli.logical_form.compile.layout import METRIC
 
 _MEASURED = frozenset({"lab", "vital", "intake", "output"})
 Span = tuple[int, int]
@@ -51,11 +52,19 @@ def _compared(number: Link, links: Sequence[Link]) -> Concept | None:
 
 
 def _converted(value: float, unit: str, concept: Concept) -> float | int | None:
-    here = next((item.unit for item in concept.items if item.unit), "")
+    here = _unit(concept)
     if not here or same(unit, here):
         return int(value) if value == int(value) else value
     found = convert(value, unit, here, concept.name)
     return None if found is None else float(f"{found:.6g}")
+
+
+def _unit(concept: Concept) -> str:
+    """The unit in which a concept's values are read: where they differ that of the ward."""
+    units = dict.fromkeys(item.unit for item in concept.items if item.unit)
+    here = next(iter(units), "")
+    several = len({item.table for item in concept.items}) > 1
+    return METRIC[here][0] if several and here in METRIC else here
 
 
 def _asked_in(text: str, link: Link) -> tuple[Concept, int] | None:

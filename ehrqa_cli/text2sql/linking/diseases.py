@@ -16,6 +16,7 @@ from ehrqa_cli.words import lists
 
 _QUALIFIERS = lists.word_list(WORDS, "qualifiers")
 # What may stand between a disease and its place or cause, and within them.
+_CANCER = re.compile(r"C[0-7]")  # where it began; what has spread is coded apart
 _OF = re.compile(r" (?:of|from|due to|caused by|because of) ")
 _SMALL = frozenset({"the", "a", "an", "to", "by", "of"})
 _MOST_WORDS = 5
@@ -46,7 +47,7 @@ class Diseases:
         """The disease with the word before it ("old", "acute"), where that makes another of it;
         none where nothing tells which."""
         before = tokens[mention.first - 1].text if mention.first else ""
-        if before not in _QUALIFIERS:
+        if before not in _QUALIFIERS or (before == "primary" and _CANCER.match(concept.about)):
             return [concept]
         for phrase in concept.phrases:
             for known in self.meanings.named(f"{before} {phrase}"):
@@ -94,12 +95,21 @@ class Diseases:
                 break
             ends.append(place)
         for place in reversed(ends):
-            phrase = folded(text[mention.start : tokens[place].end])
-            found = self._narrowed(phrase) if tokens[place].text not in _SMALL else None
+            found = self._of_place(
+                folded(text[mention.start : mention.end]), folded(text[start : tokens[place].end])
+            )
             if found and len(found.items) <= len(meant[0].items):
                 options = {"dx": (found,)}
                 return replace(mention, last=place + 1, end=tokens[place].end, options=options)
         return mention
+
+    def _of_place(self, disease: str, place: str) -> Concept | None:
+        """ "Fracture" of "the hip", by the name of a hip fracture or by the titles' words."""
+        turned = " ".join(word for word in place.split() if word not in _SMALL)
+        for known in self.meanings.named(f"{turned} {disease}"):
+            if known.kind == "dx" and known.items:
+                return known
+        return None if place.split()[-1] in _SMALL else self._narrowed(f"{disease} of {place}")
 
     def _narrowed(self, phrase: str) -> Concept | None:
         found = narrowed(phrase, self.meanings.by_phrase, self.meanings.of_kind("dx"))

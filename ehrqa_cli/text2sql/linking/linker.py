@@ -20,6 +20,7 @@ from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
+from ehrqa_cli.text2sql.linking.mentions import any_organism
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
 from ehrqa_cli.text2sql.linking.plainer import plainer
@@ -104,6 +105,7 @@ class Linker:
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
             known = [*taken, *((found.start, found.end) for found in unmeant)]
+            known += any_organism(folded) if any(f.tests for f in limits) else ()
             links, unresolved = self._with_fuzzy(folded, tokens, links, known)
             names += unresolved
         names += [(found.kind, folded[found.start : found.end]) for found in unmeant]

@@ -28,7 +28,7 @@ _IDLE_AFTER = re.compile(
 
 
 _SHORT = 5  # letters of an abbreviation
-_ANY_ORGANISM = frozenset({"bacteria", "organism", "organisms", "bacteria, urine"})
+_ANY_ORGANISM = re.compile(r"\b(?:bacteria|organisms?)\b")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,12 @@ def as_organism(mention: Mention) -> Mention | None:
     if grown:
         return replace(mention, options={"organism": grown})
     names = {concept.name for meant in mention.options.values() for concept in meant}
-    return None if names & _ANY_ORGANISM else mention
+    return None if any(map(_ANY_ORGANISM.fullmatch, names)) else mention
+
+
+def any_organism(text: str) -> list[tuple[int, int]]:
+    """Where a text speaks of organisms of any name."""
+    return [match.span() for match in _ANY_ORGANISM.finditer(text)]
 
 
 def _with_idle(text: str, mention: Mention) -> Mention:

@@ -60,6 +60,11 @@ class Restriction:
     link: Link
     said: tuple[int, int, str]
 
+    @property
+    def tests(self) -> bool:
+        """Is it what an organism was tested with?"""
+        return self.link.types[0] in TESTED
+
 
 def restriction(
     options: Mapping[str, Sequence[Concept]], text: str, start: int, end: int

@@ -117,6 +117,17 @@ def test_paths_of_the_file_are_relative_to_it_and_those_of_variables_are_not(tmp
     assert config.load(write(tmp_path, 'vision = "lungs-1.2"')).vision == "lungs-1.2"  # a name
 
 
+def test_several_files_of_concepts_may_be_named(tmp_path: Path):
+    here = tmp_path / "a.toml"
+    assert config.load(write(tmp_path, 'concepts = "a.toml"')).concepts == (here,)
+    env = write(tmp_path, 'concepts = ["a.toml", "/b.csv"]')
+    assert config.load(env).concepts == (here, Path("/b.csv"))
+    env["EHRQA_CONCEPTS"] = os.pathsep.join(("c.toml", "d.json"))
+    assert config.load(env).concepts == (Path("c.toml"), Path("d.json"))
+    wrong = refused(write(tmp_path, 'concepts = ["a.toml", 1]'))
+    assert "concepts must be a path in quotes, or a list of them" in wrong.message
+
+
 def test_a_database_may_be_an_address(tmp_path: Path):
     address = "postgresql://reader@host/ehr"
     assert config.load(write(tmp_path, f'db = "{address}"')).db == address
