@@ -36,17 +36,8 @@ def resolve(items: Sequence[Item]) -> list[Concept]:
 
 def is_organism(name: str) -> bool:
     """Does ``name``, in the column of organisms, name one? "CANCELLED" and "POSITIVE" do not."""
-    return not _statuses(name)
-
-
-def is_growth(name: str) -> bool:
-    """Is a culture with ``name`` in the column of organisms positive? "CANCELLED" is not."""
-    return "no organism" not in _statuses(name)
-
-
-def _statuses(name: str) -> list[str]:
     item = Item("microbiologyevents", "org_name", name, name)
-    return [status for status, group_ in _groups("status").items() if holds(group_, [item])]
+    return not any(holds(group_, [item]) for group_ in _groups("status").values())
 
 
 def _kind(item: Item) -> str:
