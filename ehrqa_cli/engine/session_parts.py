@@ -62,9 +62,9 @@ class SessionParts:
     ) -> None:
         """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
         model that looks at image files, by its name or card; ``goal`` is one of those that the
-        thresholds have a limit for; ``concepts`` are files of the user's own; ``ready`` are a ready ``database``, ``linker``, ``thresholds``,
-        ``layout``, ``second``, ``third``, ``reason_model``, ``notes``, ``note_router`` or
-        ``graphs`` (a reader of images)."""
+        thresholds have a limit for; ``concepts`` are files of the user's own; ``ready`` are a ready
+        ``database``, ``linker``, ``thresholds``, ``layout``, ``second``, ``third``,
+        ``reason_model``, ``notes``, ``note_router`` or ``graphs`` (a reader of images)."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         self.scope = scope

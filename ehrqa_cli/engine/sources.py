@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def sources_of(session: SessionParts) -> dict[str, Any]:
-    """``notes``, ``images`` and ``concepts`` with what names their content, as plain values; nothing of what
-    there is not. Raises what opening them raises."""
+    """``notes``, ``images`` and ``concepts`` with what names their content, as plain values;
+    nothing of what there is not. Raises what opening them raises."""
     found: dict[str, Any] = {}
     desk = session.notes
     if desk is not None:

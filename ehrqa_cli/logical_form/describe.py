@@ -103,6 +103,8 @@ def _event(event: Event) -> str:
     said = kind.says
     if encounter is not None and kind.of_kind:
         said = kind.of_kind.format(kind=encounter)
+    if event.kind == "rx" and _beyond_orders(event.items):
+        said = kind.noun
     name = f"{order} {extreme} {said}"
     if event.kind == "finding":
         name = _finding(event.items, event.places)
@@ -119,6 +121,13 @@ def _event(event: Event) -> str:
     told = bool(kind.of_kind or event.get("visit"))  # with the event, or its visit
     filters = [f for f in event.filters if f.name != "encounter" or (encounter and not told)]
     return ", ".join([name, *(_filter(f, encounter) for f in filters)])
+
+
+def _beyond_orders(items: Items | None) -> bool:
+    """Whether a drug's name stands for more than orders of it."""
+    args = items.args if items else ()
+    meant = (arg.concept for arg in args if isinstance(arg, Lit))
+    return any(i.table != "prescriptions" for c in meant if c is not None for i in c.items)
 
 
 def _encounter(event: Event) -> str | None:

@@ -194,6 +194,9 @@ def test_the_next_image_of_a_study_takes_the_place_of_a_damaged_one(cli, ehr, tm
     assert "1 unreadable" in ran.out
 
 
+PEOPLE = "SELECT row_id, subject_id, gender, dob, dod FROM patients WHERE subject_id < 100"
+
+
 def test_new_patients(cli, ehr, tmp_path) -> None:
     text = (
         "image,patient_id,time,sex,age,dob\n"
@@ -210,7 +213,7 @@ def test_new_patients(cli, ehr, tmp_path) -> None:
     ran = cli("images", "add", folder, "--db", ehr, "--new-patients")
     assert ran.code == 0 and "2 new patients" in ran.err
     with sqlite3.connect(ehr) as connection:
-        people = connection.execute("SELECT * FROM patients WHERE subject_id < 100").fetchall()
+        people = connection.execute(PEOPLE).fetchall()
         known = connection.execute("SELECT subject_id, image_id FROM tb_cxr").fetchall()
     connection.close()
     assert people == [

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ehrqa_cli.concepts.diagnoses import by_code, narrowed
 from ehrqa_cli.concepts.meaning import Meanings, folded
+from ehrqa_cli.concepts.units import find_unit
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.text2sql.linking.mentions import Mention
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
@@ -23,6 +24,17 @@ _CODE = re.compile(
     r"\b(?P<said>icd[- ]?(?:9|10)?(?:[- ]?cm)?(?: codes?)?:? |codes? )?"
     r"(?P<code>(?:[a-z]\d[\da-z]|\d{3}|e\d{3})(?P<more>\.[\da-z]{0,4}\*?|\*)?)(?![\w.]*\w)"
 )
+
+
+# A bare number is a code of ICD-9 only for one who has it: "a temperature of 100.4" is none.
+_HAVING = re.compile(r"\b(?:with|had|has|have|having|dx|diagnos\w+(?: of| with)?) $")
+
+
+def _measured(text: str, code: re.Match[str]) -> bool:
+    """Whether what looks like a code is a value."""
+    if not code["code"].replace(".", "").isdigit():
+        return False
+    return not _HAVING.search(text[: code.start()]) or find_unit(text, code.end()) is not None
 
 
 class Diseases:
@@ -61,7 +73,7 @@ class Diseases:
     def codes(self, text: str, tokens: list[Token]) -> Iterator[Mention]:
         """Diagnoses given by their ICD codes: "i50.9", "icd-10 e11", "j96.*"."""
         for match in _CODE.finditer(text):
-            if match["more"] or match["said"]:
+            if match["said"] or (match["more"] and not _measured(text, match)):
                 concept = by_code(match["code"], self.meanings.of_kind("dx"))
                 start, end = match.span()
                 inside = [n for n, t in enumerate(tokens) if t.start < end and start < t.end]

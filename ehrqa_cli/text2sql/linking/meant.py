@@ -185,9 +185,9 @@ class Meant:
         options: dict[str, list[Concept]] = {}
         for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
             options.setdefault(concept.kind, []).append(concept)
+        known = any(concept.items for meant in options.values() for concept in meant)
         if "mtest" in whole and "specimen" in options and "specimen" not in whole:
             del options["specimen"]  # a test of just that name
-        known = any(concept.items for meant in options.values() for concept in meant)
         for kind, value in whole.items():
             if kind == "organism" and not is_organism(value):
                 continue  # "positive" is a result
