@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.ehr.mimic.options import EHRSQL_NOW
 from ehrqa_cli.logical_form import Layout
 
@@ -12,6 +11,8 @@ def layout_of(database: Database) -> Layout:
     """What the database has, and whether it follows EHRSQL's conventions: it was made with its
     clock, or has none of what its tables leave out; one that is mapped, if its mapping is called
     so. Raises DatabaseError."""
+    from ehrqa_cli.ehr.mapping.mapped import Mapped
+
     columns = {
         table.lower(): frozenset(map(str.lower, names))
         for table, names in database.schema().items()
