@@ -28,6 +28,7 @@ COLUMNS = {
     "marital_status": "marital",
     "language": "language",
     "race": "race",
+    "route": "route",
     "ethnicity": "race",
 }
 _DATA = "places.tsv"

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from ehrqa_cli.contracts.concepts import Concept
+from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.question_run import Reading
-from ehrqa_cli.logical_form import Combine, Form, Lit, Ref, Select
+from ehrqa_cli.logical_form import Combine, Event, Form, Lit, Ref, Select
 from ehrqa_cli.logical_form.compile.layout import METRIC
-from ehrqa_cli.logical_form.form import Arg, map_args, selects
+from ehrqa_cli.logical_form.form import Arg, map_args, map_events, selects
 from ehrqa_cli.logical_form.grammar import HEADS
 
 SHOWN = 5
@@ -22,7 +23,8 @@ _COUNTED = {"prescriptions": "ordered", "emar": "administered", "inputevents": "
 
 def fitted(bound: Form) -> Form:
     """The bound form with what its heads ask of a concept: a dose is that of an order, unless it
-    was asked what was given."""
+    was asked what was given; a route always is. Raises FormError for a route of what was given."""
+    bound = map_events(bound, _routed)
 
     def fit(select: Select) -> Select:
         event = select.event
@@ -34,6 +36,18 @@ def fitted(bound: Form) -> Form:
     if isinstance(bound, Combine):
         return replace(bound, left=fitted(bound.left), right=fitted(bound.right))
     return fit(bound) if isinstance(bound, Select) else bound
+
+
+def _routed(event: Event) -> Event:
+    if event.kind != "rx" or event.items is None or event.get("route") is None:
+        return event
+    args = tuple(_of_table(arg, "prescriptions") for arg in event.items.args)
+    meant = (arg.concept for arg in args if isinstance(arg, Lit))
+    if any(item.table != "prescriptions" for c in meant if c for item in c.items):
+        raise FormError(
+            "records of what was given do not say the route", "ask what was ordered or prescribed"
+        )
+    return replace(event, items=replace(event.items, args=args))
 
 
 def _of_table(arg: Arg, table: str) -> Arg:

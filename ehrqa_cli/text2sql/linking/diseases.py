@@ -53,6 +53,8 @@ class Diseases:
             for known in self.meanings.named(f"{before} {phrase}"):
                 if known.kind == concept.kind and known.items:
                     return [known]
+        if before == "acute" and not any("chronic" in i.name.lower() for i in concept.items):
+            return [concept]
         found = self._narrowed(f"{before} {concept.phrases[0]}") if concept.phrases else None
         return [found] if found else []
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from ehrqa_cli.concepts import labs
 from ehrqa_cli.concepts.meaning import LONGEST, Meanings, folded
@@ -59,6 +60,9 @@ _OUTSIDE = {
     "output": frozenset({"total"}),
 }
 _FORMS = lists.word_list(WORDS, "forms asked for")
+# An infection may be a diagnosis or what grew.
+_DISEASE_OR_CAUSE = frozenset({"dx", "organism"})
+_BEING = frozenset({"is", "are", "was", "were", "be", "being", "been"})
 _POURED = frozenset({"output", "intake"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
 _VALUED = frozenset(
@@ -122,28 +126,36 @@ class Meant:
                 taken.append((first, last))
         if tested:
             mentions = [grown for mention in mentions if (grown := as_organism(mention))]
-        for mention in joined(text, self.diseases.placed(text, tokens, mentions)):
+        meant = joined(text, self.diseases.placed(text, tokens, mentions))
+        for mention, after in zip_longest(meant, meant[1:]):
             found = self._read(text, tokens, mention)
-            yield from self._by_test(found) if isinstance(found, Link) else (found,)
+            if after and after.start == mention.end + 1 and {"dx"} == {*mention.options}:
+                drug = "drug" in after.options
+                found = Unmeant(mention.start, after.end, "drug") if drug else found
+            yield from self._with_test(found) if isinstance(found, Link) else (found,)
 
     def restrictions(self, text: str, links: Iterable[Link]) -> list[Restriction]:
         """What limits the question beside what the model reads."""
         outpatients = any(i.code == "outpatient" for i in self.meanings.of_kind("encounter"))
         return restrictions(text, links, outpatients)
 
-    def _by_test(self, link: Link) -> Iterator[Link]:
-        """A link, and where its organism is called resistant, what it was tested with: those of
-        that name and the organism itself, where it was found resistant."""
-        said = _RESISTANT.fullmatch(str(link.value)) if link.types == ("organism",) else None
+    def _tested(self, concept: Concept) -> tuple[Concept, Concept | None]:
+        """An organism that is called resistant: with the organism itself, and what that was tested
+        with; any other concept as it is."""
+        said = _RESISTANT.fullmatch(concept.name) if concept.kind == "organism" else None
         organism = self._live(said["organism"], "organism") if said else None
         tested = self._live(said["drug"], "antibiotic") if said else None
         if organism is None or tested is None:
-            yield link
-            return
-        items = dict.fromkeys((*link.concepts[0].items, *organism.items))
-        both = replace(link.concepts[0], items=tuple(items))
-        yield replace(link, concepts=(both,))
-        yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
+            return concept, None
+        items = dict.fromkeys((*concept.items, *organism.items))
+        return replace(concept, items=tuple(items)), tested
+
+    def _with_test(self, link: Link) -> Iterator[Link]:
+        """A link, and what its organism was tested with, where that is part of its name."""
+        yield link
+        tested = self._tested(link.concepts[0])[1] if link.concepts else None
+        if tested is not None:
+            yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
 
     def _live(self, phrase: str, kind: str) -> Concept | None:
         found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
@@ -184,7 +196,7 @@ class Meant:
         """All that tokens ``[first, last)`` may stand for, by kind."""
         options: dict[str, list[Concept]] = {}
         for concept in self.meanings.named(text[tokens[first].start : tokens[last - 1].end]):
-            options.setdefault(concept.kind, []).append(concept)
+            options.setdefault(concept.kind, []).append(self._tested(concept)[0])
         known = any(concept.items for meant in options.values() for concept in meant)
         if "mtest" in whole and "specimen" in options and "specimen" not in whole:
             del options["specimen"]  # a test of just that name
@@ -199,6 +211,13 @@ class Meant:
     def _read(self, text: str, tokens: list[Token], mention: Mention) -> Link | Unmeant:
         """What a mention means: of several kinds the one that is spoken of nearest."""
         start, end, options = mention.start, mention.end, mention.options
+        if len(_DISEASE_OR_CAUSE & options.keys()) > 1 and not any(
+            nearest_naming(kind, tokens, mention.first, mention.last) is not None
+            for kind in _DISEASE_OR_CAUSE
+        ):
+            both = [c for kind in _DISEASE_OR_CAUSE for c in options[kind] if c.items]
+            if len(both) > 1:
+                return Unmeant(start, end, "ambiguous", tuple(both))
         live = [kind for kind, meant in options.items() if any(c.items for c in meant)]
         given = nearest_way(tokens, mention.first, mention.last) is not None
         measured = _COMPARED.match(text[end:]) or (_MEASURED.search(text) and not given)
@@ -207,6 +226,8 @@ class Meant:
             off = bool(measured) and "lab" in options and kind not in ("lab", "vital")
             away = nearest_naming(kind, tokens, mention.first, mention.last)
             away = 0 if kind in _POURED and _VOLUMES.search(text) else away
+            if kind == "intake" and "drug" in live and not _VOLUMES.search(text) and away != 0:
+                away = None  # what is infused of it is a matter of the words (see _counted)
             return off, away is None or kind not in live, kind not in live, away or 0, ORDER[kind]
 
         kind = min(options, key=place)
