@@ -22,9 +22,14 @@ _MEMBERS = {"dx": "code", "drug": "name"}
 _SHOWN = 5
 
 
+def how_many(concept: Concept) -> int:
+    """Its members as people count them: codes, or else names (two items may share one)."""
+    return len(concept.items if concept.kind == "dx" else {item.name for item in concept.items})
+
+
 def in_short(concept: Concept) -> str:
     """What it is and how much of it there is: "sepsis (diagnosis, 12 codes)"."""
-    many, member = len(concept.items), _MEMBERS.get(concept.kind, "item")
+    many, member = how_many(concept), _MEMBERS.get(concept.kind, "item")
     kind = KINDS.get(concept.kind, concept.kind)
     return f"{concept.name} ({kind}, {many:,} {member}{'s' * (many != 1)})"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ehrqa_cli.concepts.told import how_many
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import LinkedQuestion
@@ -137,4 +138,4 @@ def _said(mention: str, concept: Concept) -> str:
     about = _short(concept.about) or "; ".join(names[:SHOWN]) + (
         "; ..." if len(names) > SHOWN else ""
     )
-    return f"{head}: {len(names)} {_NOUNS.get(concept.kind, 'items')} ({about}){how}."
+    return f"{head}: {how_many(concept)} {_NOUNS.get(concept.kind, 'items')} ({about}){how}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -217,3 +218,12 @@ def test_a_concept_of_one_s_own_settles_what_is_meant(cli, ward, counting, tmp_p
     path.write_text('[[concept]]\nname = "my kidneys"\nphrases = ["arf"]\nicd = ["N17*"]\n')
     answer = asked(cli, SEVERAL, "--db", ward, "--concepts", path)
     assert (answer["status"], answer["value"], answer["alternatives"]) == ("answered", 2, [])
+
+
+def test_the_chat_offers_each_meaning_and_asks_the_one_that_is_chosen(
+    cli, ward, counting, monkeypatch
+):
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{SEVERAL}\n/suggest 2\n"))
+    ran = cli("chat", "--plain", "--db", ward)
+    assert "/suggest 2  how many patients had acute kidney injury?" in ran.out
+    assert ran.out.count("acute kidney injury: 2.") == 1
