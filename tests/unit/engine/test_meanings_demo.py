@@ -112,7 +112,7 @@ def test_the_answer_is_what_the_raw_files_have(
     [
         ("How many patients had sepsis?", "Sepsis: 17 codes ("),
         ("What was the last pH of patient 10018081?", "PH: ph (blood, blood gas)."),
-        ("What was the total urine output of patient 10005817?", "urine output: 6 items ("),
+        ("What was the total urine output of patient 10005817?", "Urine output: 6 items ("),
         ("How many patients were given potassium chloride?", "infused or administered."),
     ],
 )
