@@ -8,11 +8,16 @@ from ehrqa_cli.logical_form import Layout
 
 
 def layout_of(database: Database) -> Layout:
-    """What the database has, and whether it follows EHRSQL-2024's conventions: it was made with
-    its clock, or has none of what its 17 tables leave out. Raises DatabaseError."""
+    """What the database has, and whether it follows EHRSQL's conventions: it was made with its
+    clock, or has none of what its tables leave out; one that is mapped, if its mapping is called
+    so. Raises DatabaseError."""
+    from ehrqa_cli.ehr.mapping.mapped import Mapped
+
     columns = {
         table.lower(): frozenset(map(str.lower, names))
         for table, names in database.schema().items()
     }
+    if isinstance(database, Mapped):
+        return Layout(columns, database.fitted.mapping.name.endswith("_ehrsql"))
     bare = "ref_range_lower" not in columns.get("labevents", frozenset())
     return Layout(columns, bare or database.default_as_of() == EHRSQL_NOW)
