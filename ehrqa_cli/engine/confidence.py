@@ -222,6 +222,14 @@ def of_namesakes(mention: str, fitting: Sequence[str], noun: str, turned: bool =
     )
 
 
+def of_units(name: str | None) -> Reason | None:
+    """A reckoning over amounts in several units."""
+    if name is None:
+        return None
+    told = f"{name} is recorded in several units here. Name one drug, or ask for the fluid intake."
+    return Reason("ambiguous_name", told[:1].upper() + told[1:])
+
+
 def of_other_words(mention: str, value: str) -> Reason:
     """Nothing under the one title that a name was taken for."""
     return Reason(

@@ -18,6 +18,7 @@ from ehrqa_cli.logical_form.grammar import HEADS
 
 SHOWN = 5
 _NOUNS = {"dx": "codes", "proc": "codes and items", "drug": "names", "lab": "tests"}
+_RECKONED = frozenset({"sum", "avg", "max", "min", "median"})
 # How the rows of a drug came to be, by their table.
 _COUNTED = {"prescriptions": "ordered", "emar": "administered", "inputevents": "infused"}
 
@@ -66,6 +67,20 @@ def several(bound: Form) -> Concept | None:
             concept = arg.concept if isinstance(arg, Lit) else None
             if concept and concept.several and len({item.name for item in concept.items}) > 1:
                 return concept
+    return None
+
+
+def unlike(bound: Form) -> str | None:
+    """What of intake is reckoned together though it is recorded in several units."""
+    for select in selects(bound):
+        items = select.event.items
+        if select.event.kind != "intake" or select.head not in _RECKONED or select.group:
+            continue
+        if items is None:
+            return "all intake"
+        meant = [arg.concept for arg in items.args if isinstance(arg, Lit) and arg.concept]
+        if len({item.unit for concept in meant for item in concept.items if item.unit}) > 1:
+            return ", ".join(concept.name for concept in meant)
     return None
 
 

@@ -116,6 +116,8 @@ def read(run: Run, linked: LinkedQuestion, form: Form, written: Form | None = No
     reading = Reading(form, bound, describe(bound), written)
     run.known = replace(run.known, reading=reading)
     run.check(confidence.of_sense(flaw(bound)))
+    if not run.session.layout.ehrsql:
+        run.check(confidence.of_units(meant.unlike(bound)))
     if (concept := meant.several(bound)) is not None:
         names = list(dict.fromkeys(item.name for item in concept.items))
         run.check(confidence.of_namesakes(concept.name, names, "measurements"))

@@ -107,6 +107,12 @@ def test_the_answer_is_what_the_raw_files_have(
     assert found == pytest.approx(wanted)
 
 
+def test_what_is_in_several_units_is_not_added_up(demo: Session) -> None:
+    answer = demo.ask("how much input did patient 10020740 get on 03/12/2150?")
+    assert answer.status is Status.ABSTAINED
+    assert "several units" in answer.reason
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [

@@ -96,6 +96,26 @@ def test_a_dose_is_that_of_an_order_where_nothing_else_was_asked() -> None:
     assert meant.fitted(counted.bound) == counted.bound
 
 
+@pytest.mark.parametrize(
+    ("form", "units", "unlike"),
+    [
+        ("sum intake patient 7", (), "all intake"),
+        ("sum intake #1", ("ml", "ml", ""), None),
+        ("sum intake #1", ("dose", "units"), "heparin"),
+        ("value last intake #1", ("dose", "units"), None),
+        ("count_patients intake #1", ("dose", "units"), None),
+        ("sum lab #1", ("dose", "units"), None),
+    ],
+)
+def test_amounts_in_several_units_are_not_added_up(
+    form: str, units: tuple[str, ...], unlike: str | None
+) -> None:
+    items = [Item("inputevents", "itemid", n, "heparin", unit=u) for n, u in enumerate(units)]
+    link = _link("heparin", "heparin", Concept("intake", "heparin", (), tuple(items)))
+    reading, _ = _read(form, "heparin", link)
+    assert meant.unlike(reading.bound) == unlike
+
+
 def _concepts(form: object) -> list[Concept]:
     found: list[Concept] = []
 
