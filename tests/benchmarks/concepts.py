@@ -1,0 +1,78 @@
+"""Questions over concepts on the imported MIMIC-IV demo, with gold from its raw CSV files.
+
+    python tests/benchmarks/concepts.py --db ehr.sqlite --set plain_3 [--words plain] [--show]
+
+Who wrote the sets, and when each was held back: concepts/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ehrqa_cli import open_session
+
+_SETS = Path(__file__).with_name("concepts")
+_ROUNDED = 0.006  # gold is rounded to two decimals by some writers
+_DATE = 10
+
+
+def cell(value: object) -> float | str:
+    """A value as it is compared: numbers, yes and no as 1 and 0, text in lower case."""
+    text = str(value).strip().lower()
+    text = {"yes": "1", "true": "1", "no": "0", "false": "0"}.get(text, text)
+    try:
+        return round(float(text), 3)
+    except ValueError:
+        return text
+
+
+def same(rows: Sequence[Sequence[Any]], gold: Sequence[Sequence[Any]]) -> bool:
+    """Whether rows say what the gold says, in any order, once each."""
+    ours, its = ({tuple(map(cell, row)) for row in given} for given in (rows, gold))
+    if ours == its:
+        return True
+    if len(rows) != 1 or len(gold) != 1 or len(rows[0]) != 1 or len(gold[0]) != 1:
+        return False
+    one, other = cell(rows[0][0]), cell(gold[0][0])
+    if isinstance(one, float) and isinstance(other, float):
+        return one != int(one) and abs(one - other) <= max(_ROUNDED, abs(other) / 1000)
+    days = str(one)[:_DATE] == str(other)[:_DATE]  # a day where the other has the time too
+    return days and _DATE in (len(str(one)), len(str(other)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--db", type=Path, required=True)
+    parser.add_argument(
+        "--set", choices=sorted(p.stem for p in _SETS.glob("*.jsonl")), required=True
+    )
+    parser.add_argument("--words", choices=("question", "plain"), default="question")
+    parser.add_argument("--show", action="store_true", help="print what is not right")
+    told = parser.parse_args()
+    counted: Counter[str] = Counter()
+    with open_session(told.db, log=False) as session:
+        for line in (_SETS / f"{told.set}.jsonl").read_text(encoding="utf-8").splitlines():
+            asked = json.loads(line)
+            answer = session.ask(asked[told.words])
+            found = answer.status.value
+            if found == "answered":
+                golds = [asked["gold"], *asked.get("also", ())]
+                right = any(gold is not None and same(answer.rows, gold) for gold in golds)
+                found = "right" if right else "wrong"
+            elif asked["gold"] is None and found == "abstained":
+                found = "rightly declined"
+            counted[found] += 1
+            if told.show and "right" not in found:
+                print(
+                    asked["id"], found, asked[told.words], answer.rows[:3], answer.text, sep=" | "
+                )
+    print(told.set, told.words, dict(counted))
+
+
+if __name__ == "__main__":
+    main()
