@@ -208,7 +208,7 @@ def _fitting(arm: Arm, layout: Layout) -> Arm:
 def _beyond(base: EventTable, kind: str, layout: Layout) -> EventTable:
     table = base.table
     if kind == "lab" and layout.has(table, "value"):
-        told = f", {table}.comments" if layout.has(table, "comments") else ""
+        told = f", NULLIF({table}.comments, '___')" if layout.has(table, "comments") else ""
         said = f"COALESCE({table}.valuenum, {table}.value{told})"
         bounds = ("valuemin", "valuemax") if layout.has(table, "valuemin", "valuemax") else None
         return replace(base, shown=said, fixed=f"{said} IS NOT NULL", bounds=bounds)
