@@ -30,7 +30,12 @@ def fitted(bound: Form) -> Form:
 
     def fit(select: Select) -> Select:
         event = select.event
-        if event.kind != "rx" or not HEADS[select.head].of_item or event.items is None:
+        if event.kind != "rx" or event.items is None:
+            return select
+        if select.head in ("sum", "avg") and _twice(event):
+            told = "a dose that was administered and infused may stand in both records"
+            raise FormError(told, "ask for the amount infused, or for each dose")
+        if not HEADS[select.head].of_item:
             return select
         args = tuple(_of_table(arg, "prescriptions") for arg in event.items.args)
         return replace(select, event=replace(event, items=replace(event.items, args=args)))
@@ -38,6 +43,13 @@ def fitted(bound: Form) -> Form:
     if isinstance(bound, Combine):
         return replace(bound, left=fitted(bound.left), right=fitted(bound.right))
     return fit(bound) if isinstance(bound, Select) else bound
+
+
+def _twice(event: Event) -> bool:
+    """Whether one dose may be counted twice: by the emar and by the pump."""
+    concepts = (a.concept for a in event.items.args if isinstance(a, Lit)) if event.items else ()
+    tables = {item.table for concept in concepts if concept for item in concept.items}
+    return {"emar", "inputevents"} <= tables and "prescriptions" not in tables
 
 
 def _routed(event: Event) -> Event:

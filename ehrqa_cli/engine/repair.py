@@ -18,6 +18,9 @@ _VISITS = re.compile(
     r"\b(?:in|during|on|for) how many (?:different |separate )?(?:hospital )?"
     r"(?:admissions|hospitali[sz]ations|visits|stays|encounters)\b"
 )
+# A number is asked for, and nothing says that it is of each of something.
+_NUMBER = re.compile(r"how many (?:different |distinct )?(?:patients|people|admissions|visits)\b")
+_EACH = re.compile(r"\b(?:by|per|each|every|broken|split|grouped|respectively|for all|across)\b")
 
 
 def repaired(form: Form, linked: LinkedQuestion) -> Form:
@@ -26,10 +29,17 @@ def repaired(form: Form, linked: LinkedQuestion) -> Form:
     if not isinstance(form, Select):
         return form
     form = _other_name(replace(form, event=_of_itself(form.event)), linked)
+    if form.group and _plain_group(form) and _NUMBER.match(linked.text.lower()):
+        form = form if _EACH.search(linked.text.lower()) else replace(form, group=None)
     visits = HEADS["count_visits"].kinds
     if form.head == "count" and form.event.kind in visits and _VISITS.search(linked.text.lower()):
         return replace(form, head="count_visits")
     return form
+
+
+def _plain_group(form: Select) -> bool:
+    group = form.group
+    return bool(group and not (group.cut or group.having or group.finish))
 
 
 def _of_itself(event: Event) -> Event:
