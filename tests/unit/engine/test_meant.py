@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ehrqa_cli.contracts.concepts import Concept, Item
+from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.engine import meant
 from ehrqa_cli.engine.question_run import Reading
-from ehrqa_cli.logical_form import Lit, Ref, parse
+from ehrqa_cli.logical_form import Lit, Ref, Select, parse
 from ehrqa_cli.logical_form.form import Arg, map_args
 
 CODES = tuple(
@@ -138,3 +141,26 @@ def test_one_value_of_several_things_is_none() -> None:
     one = Concept("vital", "blood pressure", (), BP.items[:1], several=True)
     reading, _ = _read("value last vital #1", question, _link(question, question, one))
     assert meant.several(reading.bound) is None
+
+
+@pytest.mark.parametrize(
+    ("items", "form"),
+    [
+        ((GIVEN, DRIP), 'sum rx #1 patient "1"'),  # the emar and the pump may have one dose each
+        ((GIVEN,), 'value rx #1 route "iv"'),  # an emar does not say the route
+    ],
+)
+def test_what_records_of_given_drugs_cannot_tell(items: tuple[Item, ...], form: str) -> None:
+    given = replace(HEPARIN, items=items)
+    reading, _ = _read(form, "heparin", _link("heparin", "heparin", given))
+    with pytest.raises(FormError):
+        meant.fitted(reading.bound)
+
+
+def test_a_dose_and_a_route_are_those_of_an_order() -> None:
+    for form in ("value rx #1", 'count rx #1 route "iv"'):
+        reading, _ = _read(form, "heparin", _link("heparin", "heparin", HEPARIN))
+        fitted = meant.fitted(reading.bound)
+        assert isinstance(fitted, Select) and fitted.event.items
+        arg = fitted.event.items.args[0]
+        assert isinstance(arg, Lit) and arg.concept and arg.concept.items == (ORDER,)

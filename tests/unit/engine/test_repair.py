@@ -44,3 +44,15 @@ def test_the_name_that_was_left_out(form: str, kinds: str, wanted: str) -> None:
 )
 def test_admissions_are_counted_where_they_are_asked_for(form: str, text: str, wanted: str) -> None:
     assert _mended(form, text, "dx") == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("how many patients had a positive culture?", "count_patients organism"),
+        ("how many patients had each organism?", "count_patients organism by name"),
+        ("number of patients by organism", "count_patients organism by name"),
+    ],
+)
+def test_one_number_is_not_one_a_group(text: str, wanted: str) -> None:
+    assert _mended("count_patients organism by name", text) == wanted
