@@ -9,8 +9,8 @@ from ehrqa_cli.logical_form import Layout
 
 def layout_of(database: Database) -> Layout:
     """What the database has, and whether it follows EHRSQL's conventions: it was made with its
-    clock, or has none of what its tables leave out; one that is mapped, if its mapping is called
-    so. Raises DatabaseError."""
+    clock, or does not say the specimen of a lab test, as older imports do not; one that is
+    mapped, if its mapping is called so. Raises DatabaseError."""
     from ehrqa_cli.ehr.mapping.mapped import Mapped
 
     columns = {
@@ -19,5 +19,5 @@ def layout_of(database: Database) -> Layout:
     }
     if isinstance(database, Mapped):
         return Layout(columns, database.fitted.mapping.name.endswith("_ehrsql"))
-    bare = "ref_range_lower" not in columns.get("labevents", frozenset())
+    bare = "fluid" not in columns.get("d_labitems", frozenset())
     return Layout(columns, bare or database.default_as_of() == EHRSQL_NOW)

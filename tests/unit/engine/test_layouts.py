@@ -38,7 +38,7 @@ def test_ehrsql_s_clock_and_its_bare_tables_are_its_conventions(ehr: Path, tmp_p
     assert _layout(ehr).ehrsql
     with sqlite3.connect(ehr) as connection:
         connection.execute("UPDATE labevents SET charttime = '2107-01-01 00:00:00'")
-        connection.execute("ALTER TABLE labevents DROP COLUMN ref_range_lower")
+        connection.execute("ALTER TABLE d_labitems DROP COLUMN fluid")
     connection.close()
     assert _layout(ehr).ehrsql
     build_demo(tmp_path / "demo.sqlite", patients=3)
