@@ -157,6 +157,14 @@ class Meant:
         if tested is not None:
             yield Link(link.end, link.end, ("resistant",), tested.name, "concept", 1.0, (tested,))
 
+    def _called_so(self, kind: str, mention: str) -> Iterator[Concept]:
+        """What is called by a name whose concept does not occur: a pacemaker is in place though
+        none was put in. A "no" would be unfounded then."""
+        for other in ("proc", "dx") if kind in ("proc", "dx") else (kind,):
+            concept = self.meanings.of_words(other, stems(mention), mention)
+            if concept.items:
+                yield concept
+
     def _live(self, phrase: str, kind: str) -> Concept | None:
         found = (c for c in self.meanings.named(phrase) if c.kind == kind and c.items)
         return next(found, None)
@@ -237,6 +245,9 @@ class Meant:
         meant += clashing(text[start:end], meant, _one(others))
         if not meant and self.meanings.has(kind):  # looked for, and nothing is there
             meant = [options[kind][0]]
+            called = tuple(self._called_so(kind, text[mention.start : mention.end]))
+            if called:
+                return Unmeant(start, end, "ambiguous", called)
         if len(meant) == 1 and kind == "dx" and self.diseases.qualified(mention, tokens):
             start = tokens[mention.first - 1].start
             meant = self.diseases.of_sort(mention, tokens, meant[0])

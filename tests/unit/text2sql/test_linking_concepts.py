@@ -229,3 +229,14 @@ def test_outside_of_any_visit(linker: Linker) -> None:
     assert [link.types for link in linked.restrictions] == [("outside",)]
     during = linker.link("last glucose of this patient during any admission")
     assert during.restrictions == ()
+
+
+def test_no_is_not_said_of_what_is_called_so_elsewhere() -> None:
+    """No pacemaker was put in here, and yet somebody has one."""
+    there = (
+        Item("diagnoses_icd", "icd_code", "icd10|z950", "presence of cardiac pacemaker", rows=3),
+        Item("procedures_icd", "icd_code", "icd10|0dj08zz", "inspection of upper intestinal tract"),
+    )
+    strings = {KIND_OF[item.table, item.column]: (item.name,) for item in there}
+    linked = Linker(ValueIndex(strings), build(there)).link("how many patients had a pacemaker?")
+    assert [kind for kind, _ in linked.unknown] == ["ambiguous"]
