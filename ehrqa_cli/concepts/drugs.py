@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 
+from ehrqa_cli.concepts.names import lists, table
 from ehrqa_cli.contracts.concepts import Concept, Item
 
 TABLES = frozenset({"prescriptions", "pharmacy", "emar", "emar_detail", "inputevents"})
@@ -23,7 +23,6 @@ WATER = frozenset({"water products"})
 WITH_FLUIDS = FLUIDS | {"electrolytes", "nutrition"}
 SHOWN = 12
 
-_DATA = Path(__file__).with_name("data")
 _TOKEN = re.compile(r"[a-z0-9][a-z0-9.]*%?")
 _PLURAL = re.compile(r"ies$|(?:(?<=sh)|(?<=ch)|(?<=ss)|(?<=x))es$|(?<![su])s$")
 _SALT_GAP = re.compile(r"[\s(,.]*")
@@ -51,10 +50,7 @@ class _Class:
 
 def _lines(file: str) -> Iterator[list[tuple[str, ...]]]:
     """The records of a data file, each field as the list that it is."""
-    for line in (_DATA / file).read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            fields = [*line.split("\t"), "", "", ""][:4]
-            yield [tuple(field.split(" | ")) if field else () for field in fields]
+    return ([*map(lists, record)] for record in table(file, 4))
 
 
 @cache

@@ -118,7 +118,7 @@ class Meanings:
     def of_words(self, kind: str, words: Iterable[str], name: str) -> Concept:
         """The items whose names hold all of these stems."""
         wanted = set(words)
-        found = [i for i in self._items if _kind(i) == kind and wanted <= set(stems(i.name))]
+        found = [i for i in self.of_kind(kind) if wanted <= set(stems(i.name))]
         return Concept(kind, name, (), _most_first(found), source="its words")
 
     def find(self, phrase: str, kind: str | None = None) -> list[Concept]:

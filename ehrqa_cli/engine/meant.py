@@ -12,7 +12,7 @@ from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.question_run import Reading
 from ehrqa_cli.logical_form import Combine, Event, Form, Lit, Ref, Select
-from ehrqa_cli.logical_form.compile.layout import METRIC
+from ehrqa_cli.logical_form.compile.layout import concepts, members, turned_units
 from ehrqa_cli.logical_form.form import Arg, map_args, map_events, selects
 from ehrqa_cli.logical_form.grammar import HEADS
 
@@ -47,21 +47,20 @@ def fitted(bound: Form) -> Form:
 
 def _twice(event: Event) -> bool:
     """Whether one dose may be counted twice: by the emar and by the pump."""
-    concepts = (a.concept for a in event.items.args if isinstance(a, Lit)) if event.items else ()
-    tables = {item.table for concept in concepts if concept for item in concept.items}
-    return {"emar", "inputevents"} <= tables and "prescriptions" not in tables
+    tables = members(event).keys()
+    return tables >= {"emar", "inputevents"} and "prescriptions" not in tables
 
 
 def _routed(event: Event) -> Event:
     if event.kind != "rx" or event.items is None or event.get("route") is None:
         return event
     args = tuple(_of_table(arg, "prescriptions") for arg in event.items.args)
-    meant = (arg.concept for arg in args if isinstance(arg, Lit))
-    if any(item.table != "prescriptions" for c in meant if c for item in c.items):
+    ordered = replace(event, items=replace(event.items, args=args))
+    if members(ordered).keys() - {"prescriptions"}:
         raise FormError(
             "records of what was given do not say the route", "ask what was ordered or prescribed"
         )
-    return replace(event, items=replace(event.items, args=args))
+    return ordered
 
 
 def _of_table(arg: Arg, table: str) -> Arg:
@@ -74,10 +73,8 @@ def _of_table(arg: Arg, table: str) -> Arg:
 def several(bound: Form) -> Concept | None:
     """A concept of which one value is asked though it is several things, as blood pressure is."""
     for select in selects(bound):
-        items = select.event.items
-        for arg in items.args if items and HEADS[select.head].of_item else ():
-            concept = arg.concept if isinstance(arg, Lit) else None
-            if concept and concept.several and len({item.name for item in concept.items}) > 1:
+        for concept in concepts(select.event) if HEADS[select.head].of_item else ():
+            if concept.several and len({item.name for item in concept.items}) > 1:
                 return concept
     return None
 
@@ -85,12 +82,11 @@ def several(bound: Form) -> Concept | None:
 def unlike(bound: Form) -> str | None:
     """What of intake is reckoned together though it is recorded in several units."""
     for select in selects(bound):
-        items = select.event.items
         if select.event.kind != "intake" or select.head not in _RECKONED or select.group:
             continue
-        if items is None:
+        if select.event.items is None:
             return "all intake"
-        meant = [arg.concept for arg in items.args if isinstance(arg, Lit) and arg.concept]
+        meant = [*concepts(select.event)]
         if len({item.unit for concept in meant for item in concept.items if item.unit}) > 1:
             return ", ".join(concept.name for concept in meant)
     return None
@@ -160,8 +156,8 @@ def _said(mention: str, concept: Concept) -> str:
     how = f", {' or '.join(ways)}" if concept.kind == "drug" and ways else ""
     if len(names) == 1:
         return f"{head}: “{names[0]}”{how}."
-    units = {METRIC[i.unit][0] for i in items if i.unit in METRIC}
-    how += f", in {' or '.join(units)}" if units and len({i.table for i in items}) > 1 else ""
+    units = dict.fromkeys(turned_units(items).values())
+    how += f", in {' or '.join(units)}" if units else ""
     about = _short(concept.about) or "; ".join(names[:SHOWN]) + (
         "; ..." if len(names) > SHOWN else ""
     )

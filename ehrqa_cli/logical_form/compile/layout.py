@@ -133,13 +133,15 @@ ARMS: dict[str, tuple[str, tuple[Arm, ...]]] = {
 }  # fmt: skip
 # What a clinic writes in other units than the ward, in the ward's.
 METRIC = {"lbs": ("kg", 0.45359237), "inches": ("cm", 2.54)}
-_AS_WRITTEN = "omr.valuenum AS value, omr.valueuom AS unit"
-_INMETRIC = (
-    "CASE omr.valueuom "
-    + " ".join(f"WHEN '{u}' THEN ROUND(omr.valuenum * {n}, 1)" for u, (_, n) in METRIC.items())
-    + " ELSE omr.valuenum END AS value, CASE omr.valueuom "
-    + " ".join(f"WHEN '{unit}' THEN '{to}'" for unit, (to, _) in METRIC.items())
-    + " ELSE omr.valueuom END AS unit"
+_METRIC_VALUE, _METRIC_UNIT = (
+    f"CASE omr.valueuom {' '.join(cases)} ELSE omr.{column} END"
+    for column, cases in (
+        (
+            "valuenum",
+            [f"WHEN '{u}' THEN ROUND(omr.valuenum * {n}, 1)" for u, (_, n) in METRIC.items()],
+        ),
+        ("valueuom", [f"WHEN '{unit}' THEN '{to}'" for unit, (to, _) in METRIC.items()]),
+    )
 )
 # The columns that an arm may lack where a database was imported before there were such.
 _OPTIONAL = {"inputevents": ("amount", "amountuom", "endtime")}
@@ -153,16 +155,14 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
     if not kept or [*kept] == [base.table] or event.kind not in ARMS:
         return base
     name, arms = ARMS[event.kind]
+    turned = turned_units(item for concept in concepts(event) for item in concept.items)
     rows = [
-        _fitting(arm, layout).sql(kept[arm.table])
+        _fitting(arm, layout, metric=bool(turned)).sql(kept[arm.table])
         for arm in arms
         if arm.table in kept and layout.has(arm.table)
     ]
     if not rows:
         return base
-    units = {item.unit for concept in concepts(event) for item in concept.items}
-    if len(kept) > 1 and units & METRIC.keys():
-        rows = [row.replace(_AS_WRITTEN, _INMETRIC) for row in rows]
     route = (("route", "route"),) if event.kind == "rx" else ()
     made = EventTable(name, "starttime", "subject", "name", value="value", unit="unit",
                       end="endtime", columns=route)  # fmt: skip
@@ -185,6 +185,14 @@ def concepts(event: Event) -> Iterator[Concept]:
             yield arg.concept
 
 
+def turned_units(items: Iterable[Item]) -> dict[str, str]:
+    """The units of items of several tables that are read in another one, and which that is."""
+    mine = list(items)
+    if len({item.table for item in mine}) < 2:
+        return {}
+    return {item.unit: METRIC[item.unit][0] for item in mine if item.unit in METRIC}
+
+
 def codes_in(items: Iterable[Item], table: str, column: str) -> list[str]:
     """SQL literals of the codes that stand in one column."""
     return [_quoted(x.code) for x in items if (x.table, x.column) == (table, column)]
@@ -194,8 +202,10 @@ def _quoted(code: str | int) -> str:
     return str(code) if isinstance(code, int) else "'" + code.replace("'", "''") + "'"
 
 
-def _fitting(arm: Arm, layout: Layout) -> Arm:
-    """The arm without what this database has no columns for."""
+def _fitting(arm: Arm, layout: Layout, *, metric: bool) -> Arm:
+    """The arm without what this database has no columns for, a clinic's in ``metric`` units."""
+    if arm.table == "omr" and metric:
+        return replace(arm, value=_METRIC_VALUE, unit=_METRIC_UNIT)
     wanted = _OPTIONAL.get(arm.table, ())
     if arm.table == "emar" and not layout.has("emar_detail"):
         return replace(arm, value="NULL", unit="NULL", route="NULL")

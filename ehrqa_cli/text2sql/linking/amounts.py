@@ -8,7 +8,7 @@ from dataclasses import replace
 from ehrqa_cli.concepts.units import convert, find_unit, same
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
-from ehrqa_cli.logical_form.compile.layout import METRIC
+from ehrqa_cli.logical_form.compile.layout import turned_units
 
 _MEASURED = frozenset({"lab", "vital", "intake", "output"})
 Span = tuple[int, int]
@@ -63,8 +63,7 @@ def _unit(concept: Concept) -> str:
     """The unit in which a concept's values are read: where they differ that of the ward."""
     units = dict.fromkeys(item.unit for item in concept.items if item.unit)
     here = next(iter(units), "")
-    several = len({item.table for item in concept.items}) > 1
-    return METRIC[here][0] if several and here in METRIC else here
+    return turned_units(concept.items).get(here, here)
 
 
 def _asked_in(text: str, link: Link) -> tuple[Concept, int] | None:

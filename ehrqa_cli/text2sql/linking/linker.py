@@ -36,7 +36,6 @@ _ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
-Span = tuple[int, int]
 
 
 class Linker:
@@ -190,7 +189,7 @@ class Linker:
         folded: str,
         tokens: list[Token],
         links: list[Link],
-        known: Sequence[tuple[int, int]] = (),
+        known: Sequence[tuple[int, int]],
     ) -> tuple[list[Link], list[tuple[str, str]]]:
         """The links with those of synonyms and misspellings, and what stays unresolved; spans that
         are ``known`` already are left alone."""

@@ -62,7 +62,6 @@ _OUTSIDE = {
 _FORMS = lists.word_list(WORDS, "forms asked for")
 # An infection may be a diagnosis or what grew.
 _DISEASE_OR_CAUSE = frozenset({"dx", "organism"})
-_BEING = frozenset({"is", "are", "was", "were", "be", "being", "been"})
 _POURED = frozenset({"output", "intake"})
 _VOLUMES = re.compile(r"\b(?:how much|total|volume|amount|ml|mls|litres?|liters?|cc|ccs)\b")
 _VALUED = frozenset(
