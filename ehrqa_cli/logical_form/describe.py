@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import calendar
 import re
+from dataclasses import replace
 
 from ehrqa_cli.logical_form.form import (
     ABNORMALITY,
     Arg,
     Combine,
+    Compare,
     Event,
     Filter,
     Form,
@@ -29,10 +31,12 @@ from ehrqa_cli.logical_form.grammar import (
     HEADS,
     HOURS,
     JOINS,
+    KEEPS,
     KINDS,
     MADE,
     OPS,
     ORDERS,
+    PAIRED,
     PERIODS,
     STRUCTURE,
     WHICH,
@@ -46,16 +50,22 @@ def describe(form: Form) -> str:
     """The form as an English phrase; references are shown as ``#n``."""
     if isinstance(form, Combine):
         return f"({describe(form.left)}) {OPS[form.op].says} ({describe(form.right)})"
+    if isinstance(form, Compare):
+        limit = HAVING[form.sign].says.format(show(form.limit))
+        return f"whether ({describe(form.form)}) is {limit}"
     if not isinstance(form, Select):
         return STRUCTURE["abstain"].says
-    return re.sub(r"\s+", " ", _select(form) + _by(form.group)).strip()
+    kept = KEEPS[form.keep.which].says.format(show(form.keep.most)) if form.keep else ""
+    said = _select(form) + _by(form.group) + (f", {kept}" if kept else "")
+    return re.sub(r"\s+", " ", said).strip()
 
 
 def _by(group: Group | None) -> str:
     if group is None:
         return ""
     key = COLUMNS[group.key].column
-    parts = [f", for each {key}"]
+    further = "".join(f" and {COLUMNS[name].column}" for name in group.also)
+    parts = [f", for each {key}{further}"]
     if group.cut and group.most is not None:
         parts.append(CUTS[group.cut].says.format(show(group.most)))
     if group.having and group.limit is not None:
@@ -78,8 +88,11 @@ def show(arg: Arg) -> str:
 def _select(select: Select) -> str:
     head, kind = HEADS[select.head], KINDS[select.event.kind]
     event = _event(select.event)
-    if select.also:
+    if select.also and select.head in PAIRED:
         return f"{', '.join(COLUMNS[h].column for h in (select.head, *select.also))} of {event}"
+    if select.also:
+        each = (_select(replace(select, head=h, also=())) for h in (select.head, *select.also))
+        return "; ".join(each)
     noun = kind.noun or kind.says
     # "drugs among prescriptions" says nothing that "drugs" does not.
     limited = select.event.items or select.event.filters
@@ -123,6 +136,12 @@ def _event(event: Event) -> str:
     return ", ".join([name, *(_filter(f, encounter) for f in filters)])
 
 
+def _related(event: Event) -> str:
+    """The other event of a relation, in brackets where its own filters would run into the rest."""
+    said = _event(event)
+    return f"({said})" if ", " in said else said
+
+
 def _beyond_orders(items: Items | None) -> bool:
     """Whether a drug's name stands for more than orders of it."""
     args = items.args if items else ()
@@ -157,13 +176,16 @@ def _filter(item: Filter, encounter: str | None = None) -> str:
     spec, args = FILTERS[item.name], [show(a) for a in item.args]
     if spec.many:
         args = [f" {JOINS['or'].says} ".join(args)]
+    if item.other and args:
+        args[0] = f"other than {args[0]}"
     if spec.slots == ("DATE",):
         args = [_MONTHS.get(args[0], args[0])]
     of_kind = spec.of_kind if encounter is not None else ""
     return (of_kind or spec.says).format(
         *args,
         kind=encounter,
-        event=_event(item.event) if item.event else "",
+        event=_related(item.event) if item.event else "",
+        query=f"({describe(item.query)})" if item.query else "",
         window=WINDOWS[item.window].says.format(*args) if item.window else "",
         finding=_finding(item.items, item.places),
         which=WHICH[item.which].says if item.which else "",

@@ -28,7 +28,7 @@ TYPES = (
     *("pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp"),
     *("drug", "lab", "dx", "proc", "intake", "output", "vital", "specimen", "mtest", "organism"),
     *("careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"),
-    *("abbrev", "attr", "obj", "cat", "mon"),
+    *("abbrev", "attr", "obj", "cat", "mon", "quarter", "dow"),
 )
 
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
@@ -39,7 +39,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "V": ("num",),
     "DUR": ("dur",),
     "H": ("num",),
-    "DATE": ("year", "ym", "ymd", "stamp", "md", "mon"),
+    "DATE": ("year", "ym", "ymd", "stamp", "md", "mon", "quarter"),
     "AT": ("num", "md", "mon"),
     "FINDING": ("attr", "cat"),
     "PLACE": ("obj",),
@@ -66,6 +66,8 @@ HEADS = entries(Head, _READ["heads"], _CLASSES)
 FILTERS = entries(FilterSpec, _READ["filters"], _CLASSES)
 FILTER_NAMES = tuple(FILTERS)
 RELATIONS = tuple(name for name, spec in FILTERS.items() if spec.event)
+# A form may have several of these: "after the one and before the other".
+REPEATED = frozenset({*RELATIONS, "among", "notamong", "showing", "notshowing"} - {"followed"})
 TIME_FILTERS = tuple(n for n, spec in FILTERS.items() if spec.sql in ("date", "ago", "relative"))
 OPS = _particles("ops")
 PERIODS = _particles("periods")
@@ -73,11 +75,14 @@ ORDERS = _particles("orders")
 EXTREMES = _particles("extremes")
 WHICH = {**ORDERS, **_particles("which")}
 WINDOWS = _particles("windows")
+SPANS = frozenset(name for name, spec in WINDOWS.items() if "{0}" in spec.says)
 COMPARISONS = _particles("comparisons")
 # Grouping: which groups are kept by their number, and what is shown or made of the numbers.
 CUTS = _particles("cuts")
 HAVING = {name: spec for name, spec in FILTERS.items() if spec.having}
 FINISH = _particles("finish")
+KEYS = _particles("keys")  # of groups, beside the heads and the periods
+KEEPS = _particles("keeps")  # the newest, oldest, highest, lowest rows
 MADE = _particles("made")  # what can be made of numbers
 JOINS = _particles("joins")  # of several values
 STRUCTURE = _particles("structure")
@@ -87,6 +92,7 @@ ABSTAIN = "abstain"
 COLUMNS: dict[str, Head | Particle] = {
     **{name: head for name, head in HEADS.items() if head.column},
     **PERIODS,
+    **KEYS,
 }
 # What rows may be grouped by, and the kinds that have it.
 GROUPS = {name: spec.groups for name, spec in COLUMNS.items() if spec.groups}
@@ -95,7 +101,25 @@ GROUPED = tuple(name for name, head in HEADS.items() if head.measure)
 ORDERED = tuple(name for name, head in HEADS.items() if head.nth)
 # What may stand side by side, one row an event, and the kinds that have it.
 PAIRED = {name: head.columns or head.kinds for name, head in HEADS.items() if head.column}
-MOST_PAIRED = 3
+MOST_PAIRED = 4
+MOST_KEYS = 3
+
+
+def windows_of(name: str) -> tuple[str, ...]:
+    """The windows that a relation may have."""
+    wanted = FILTERS[name].window
+    inside = "inside" if wanted == "inside" else ""
+    return tuple(w for w, spec in WINDOWS.items() if wanted and spec.part == inside)
+
+
+def inner_kinds(name: str) -> tuple[str, ...]:
+    """The kinds of event that a relation may be to."""
+    return FILTERS[name].inner or TIMED
+
+
+def measurable(heads: Sequence[str]) -> tuple[str, ...]:
+    """The kinds of which every one of these measures can be taken."""
+    return tuple(k for k in KINDS if all(k in HEADS[h].kinds for h in heads))
 
 
 def common(heads: Sequence[str]) -> tuple[str, ...]:
@@ -107,7 +131,7 @@ def _lexemes() -> tuple[str, ...]:
     words = [ABSTAIN, "(", ")", *OPS, *HEADS, *PERIODS, *ORDERS, *EXTREMES, *KINDS, "not"]
     words += ["abnormality", "at", "of", "than", "previous", *COMPARISONS]
     words += [*FILTERS, *WINDOWS, *WHICH, *INTS, *REFS]
-    words += ["also", "by", HOURS, *GROUPS, *CUTS, *HAVING, *FINISH]
+    words += ["also", "by", HOURS, *GROUPS, *KEEPS, *HAVING, *FINISH]
     return tuple(dict.fromkeys(words))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
+from ehrqa_cli.logical_form.form import Combine, Compare, Event, Filter, Form, Select
 from ehrqa_cli.logical_form.grammar import FILTER_NAMES, HEADS
 
 
@@ -12,6 +12,8 @@ def normalise(form: Form) -> Form:
     """The canonical form with the same meaning."""
     if isinstance(form, Combine):
         return Combine(form.op, normalise(form.left), normalise(form.right))
+    if isinstance(form, Compare):
+        return Compare(normalise(form.form), form.sign, form.limit)
     if not isinstance(form, Select):
         return form
     rule = _RULES.get(HEADS[form.head].normal)

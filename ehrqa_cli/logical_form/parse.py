@@ -11,11 +11,13 @@ from ehrqa_cli.logical_form.form import (
     Abstain,
     Arg,
     Combine,
+    Compare,
     Event,
     Filter,
     Form,
     Group,
     Items,
+    Keep,
     Lit,
     Ref,
     Select,
@@ -35,17 +37,22 @@ from ehrqa_cli.logical_form.grammar import (
     HOURS,
     IMAGE,
     JOINS,
+    KEEPS,
     KINDS,
+    MOST_KEYS,
     MOST_PAIRED,
     OPS,
     ORDERED,
     ORDERS,
     PAIRED,
     PERIODS,
-    TIMED,
+    REPEATED,
+    SPANS,
     WHICH,
-    WINDOWS,
     common,
+    inner_kinds,
+    measurable,
+    windows_of,
 )
 
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
@@ -119,6 +126,8 @@ class _Parser:
         if self.maybe("("):
             left = self.form(depth + 1)
             self.take(")")
+            if sign := self.maybe(*HAVING):
+                return Compare(left, sign, self.arg())
             op = self.take(*OPS)
             self.take("(")
             right = self.form(depth + 1)
@@ -129,6 +138,8 @@ class _Parser:
         args = tuple(self.arg() for _ in spec.args)
         if head in PAIRED and self.peek() == "also":
             return self.pair(head, depth)
+        if head in GROUPED and self.peek() == "also":
+            return self.measures(head, depth)
         per = self.take(*PERIODS) if spec.per == "must" else None
         if spec.per == "may" or spec.hours:
             per = self.maybe(*((HOURS,) if spec.hours else PERIODS))
@@ -138,7 +149,8 @@ class _Parser:
         nth = head in ORDERED and order is not None and extreme is None
         grouped = (head in GROUPED and per in (None, HOURS)) or nth
         group = self.group(event.kind) if grouped else None
-        return Select(head, event, args, per, group=group)
+        keep = self.keep() if head in PAIRED and not (group or order or extreme) else None
+        return Select(head, event, args, per, group=group, keep=keep)
 
     def pair(self, head: str, depth: int) -> Select:
         heads = [head]
@@ -146,17 +158,36 @@ class _Parser:
             heads.append(self.take(*(h for h in PAIRED if h not in heads and common((*heads, h)))))
         order, extreme = self.maybe(*ORDERS), self.maybe(*EXTREMES)
         event = self.event(common(heads), order, extreme, depth)
-        return Select(head, event, also=tuple(heads[1:]))
+        keep = None if order or extreme else self.keep()
+        return Select(head, event, also=tuple(heads[1:]), keep=keep)
+
+    def measures(self, head: str, depth: int) -> Select:
+        heads = [head]
+        while len(heads) < MOST_PAIRED and self.maybe("also"):
+            fit = (h for h in GROUPED if h not in heads and measurable((*heads, h)))
+            heads.append(self.take(*fit))
+        per = self.maybe(HOURS) if any(HEADS[h].hours for h in heads) else None
+        event = self.event(measurable(heads), None, None, depth)
+        group = self.group(event.kind)
+        return Select(head, event, per=per, also=tuple(heads[1:]), group=group)
+
+    def keep(self) -> Keep | None:
+        which = self.maybe(*KEEPS)
+        return Keep(which, self.arg()) if which else None
 
     def group(self, kind: str) -> Group | None:
         if not self.maybe("by"):
             return None
-        key = self.take(*(g for g, kinds in GROUPS.items() if kind in kinds))
+        keys: list[str] = []
+        while not keys or (len(keys) < MOST_KEYS and self.maybe("also")):
+            fit = (g for g, kinds in GROUPS.items() if kind in kinds and g not in keys)
+            keys.append(self.take(*fit))
         cut = self.maybe(*CUTS)
         most = self.arg() if cut else None
         having = self.maybe(*HAVING)
         limit = self.arg() if having else None
-        return Group(key, cut, most, having, limit, self.maybe(*FINISH))
+        finish = self.maybe(*FINISH)
+        return Group(keys[0], cut, most, having, limit, finish, tuple(keys[1:]))
 
     def event(
         self, kinds: tuple[str, ...], order: str | None, extreme: str | None, depth: int
@@ -208,14 +239,14 @@ class _Parser:
         return event
 
     def filters(self, kind: str, depth: int) -> tuple[Filter, ...]:
+        """Filters in any order, each once or in REPEATED, put into their fixed order."""
         found: list[Filter] = []
-        start = 0
         while True:
-            names = [n for n in FILTER_NAMES[start:] if kind in FILTERS[n].kinds]
+            had = {item.name for item in found} - REPEATED
+            names = [n for n in FILTER_NAMES if kind in FILTERS[n].kinds and n not in had]
             name = self.maybe(*names)
             if name is None:
-                return tuple(found)
-            start = FILTER_NAMES.index(name) + 1
+                return tuple(sorted(found, key=lambda item: FILTER_NAMES.index(item.name)))
             found.append(self.filter(name, depth))
 
     def filter(self, name: str, depth: int) -> Filter:
@@ -227,11 +258,17 @@ class _Parser:
             items, places = self.finding()
             self.take(")")
             return Filter(name, items=items, places=places)
-        event = self.inner(TIMED, depth) if spec.event else None
-        window = self.maybe(*WINDOWS) if spec.window else None
-        if window == "within" or (spec.at and self.maybe("at")):
+        if spec.query:
+            self.take("(")
+            query = self.form(depth + 1)
+            self.take(")")
+            return Filter(name, query=query)
+        event = self.inner(inner_kinds(name), depth) if spec.event else None
+        window = self.maybe(*windows_of(name))
+        if window in SPANS or (spec.at and self.maybe("at")):
             return Filter(name, (self.arg(),), event, window)
+        other = bool(spec.other and self.maybe("not"))
         args = [self.arg() for _ in spec.slots]
         while spec.many and self.maybe("or"):
             args.append(self.arg())
-        return Filter(name, tuple(args), event, window)
+        return Filter(name, tuple(args), event, window, other=other)

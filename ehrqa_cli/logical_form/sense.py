@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select, print_form
+from ehrqa_cli.logical_form.form import (
+    Combine,
+    Compare,
+    Event,
+    Filter,
+    Form,
+    Group,
+    Select,
+    print_form,
+)
 from ehrqa_cli.logical_form.grammar import FILTERS
 
 
@@ -14,6 +23,8 @@ def flaw(form: Form) -> str | None:
         if _lopsided(form):
             return "it compares men and women, and not under the same conditions"
         return flaw(form.left) or flaw(form.right)
+    if isinstance(form, Compare):
+        return flaw(form.form)
     if not isinstance(form, Select):
         return None
     if form.group and _one_group(form.event, form.group):

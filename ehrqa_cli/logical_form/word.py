@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 _FOLDER = Path(__file__).parent / "words"
 # Fields that hold several names, and those of them that hold kinds or classes of kinds.
 _LISTS = frozenset({"args", "slots", "gives", "counts"})
-_OF_KINDS = frozenset({"kinds", "columns", "groups"})
+_OF_KINDS = frozenset({"kinds", "columns", "groups", "inner"})
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,10 @@ class FilterSpec(Word):
     kinds: tuple[str, ...] = ()
     slots: tuple[str, ...] = ()
     event: bool = False
-    window: bool = False
+    inner: tuple[str, ...] = ()
+    window: str = ""
+    query: bool = False
+    other: bool = False
     which: bool = False
     finding: bool = False
     at: bool = False

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
-from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, Layout, members
+from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, INNER, Layout, members
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
-from ehrqa_cli.logical_form.compile.values import quote, source, unsupported, where
-from ehrqa_cli.logical_form.form import Combine, Event, Form, Select, selects
-from ehrqa_cli.logical_form.grammar import HEADS, OPS
+from ehrqa_cli.logical_form.compile.values import number, quote, source, unsupported, where
+from ehrqa_cli.logical_form.form import Combine, Compare, Event, Form, Select, selects
+from ehrqa_cli.logical_form.grammar import HAVING, HEADS, OPS
 from ehrqa_cli.logical_form.normalise import normalise
 
 
@@ -25,16 +25,19 @@ def compile_sql(form: Form, layout: Layout = EHRSQL) -> str:
 
 @contextmanager
 def _laid_out(layout: Layout) -> Iterator[None]:
-    token = CURRENT.set(layout)
+    token, inner = CURRENT.set(layout), INNER.set(_compile)
     try:
         yield
     finally:
         CURRENT.reset(token)
+        INNER.reset(inner)
 
 
 def _compile(form: Form) -> str:
     if isinstance(form, Select):
         return compile_select(form)
+    if isinstance(form, Compare):
+        return f"SELECT ( {_compile(form.form)} ) {HAVING[form.sign].part} {number(form.limit)}"
     if not isinstance(form, Combine):
         raise unsupported("the model declined")
     op = OPS[form.op]

@@ -6,9 +6,10 @@ In EHRSQL's conventions (EHRXQA appendix C; EHRSQL-2024).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.filters import WRITERS
-from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts, split
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     among,
@@ -58,6 +59,11 @@ def item_condition(event: Event, src: EventTable) -> list[str]:
     if event.items is None or src.rows:  # what several tables make has only its members
         return []
     column = f"{src.table}.{src.code}"
+    wanted, unwanted = split(event.items)
+    if unwanted:
+        both = (Items(args, ("or",) * (len(args) - 1)) for args in (wanted, unwanted))
+        kept, out = (item_condition(replace(event, items=items), src) for items in both)
+        return [*kept, *(f"NOT ( {said} )" for said in out)]
     names = _names(event.items)
     if meant := [*concepts(event)]:
         items = [item for concept in meant for item in concept.items]
@@ -74,7 +80,7 @@ def item_condition(event: Event, src: EventTable) -> list[str]:
 
 def _names(items: Items) -> list[str]:
     if any(op != "or" for op in items.ops):
-        raise unsupported("items joined by and/not")
+        raise unsupported("items joined by and")
     return [quote(literal(a)) for a in items.args]
 
 

@@ -16,6 +16,8 @@ from ehrqa_cli.logical_form.compile.relations import (
 )
 from ehrqa_cli.logical_form.compile.values import (
     days,
+    ended,
+    length,
     literal,
     measure,
     number,
@@ -26,7 +28,7 @@ from ehrqa_cli.logical_form.compile.values import (
     where,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Select
-from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PERIODS
+from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PAIRED, PERIODS
 
 _PAIRED = ("after", "before", "with")
 
@@ -35,6 +37,10 @@ def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
     if images.is_image(select):
         return images.compile_image(select)
+    if select.also and select.head not in PAIRED:
+        return groups.several(select)
+    if select.keep:
+        return groups.kept(select, select.keep)
     if select.also:
         return groups.pair(select)
     if select.group:
@@ -73,7 +79,12 @@ def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
     over = not (event.order or event.get("current"))
-    return one_row(event, src, groups.in_unit(select, measure(src)), over=over)
+    return one_row(event, src, groups.in_unit(select, length(src)), over=over)
+
+
+def _end(select: Select) -> str:
+    src = source(select.event)
+    return one_row(select.event, src, ended(src), over=not select.event.order)
 
 
 def _value(select: Select) -> str:
@@ -333,6 +344,7 @@ WRITERS: dict[str, Callable[[Select], str]] = {
     "column": _column,
     "cost": _cost,
     "count": _count,
+    "end": _end,
     "expand": _expand,
     "image": images.compile_image,
     "length": _length,

@@ -63,7 +63,9 @@ _ADMISSION_COLUMNS = (
     ("admission_type", "admission_type"),
     ("admission_location", "admission_location"),
     ("discharge_location", "discharge_location"),
+    ("race", "race"),
 )
+_MICRO_COLUMNS = (("sample", "spec_type_desc"), ("test", "test_name"))
 _PERSON_COLUMNS = (("gender", "gender"), ("birth", "dob"), ("deathdate", "dod"))
 
 SOURCES: dict[str, EventTable] = {
@@ -83,7 +85,12 @@ SOURCES: dict[str, EventTable] = {
         "icustays", "intime", "visit", end="outtime", columns=(("careunit", "first_careunit"),)
     ),
     "transfer": EventTable(
-        "transfers", "intime", "visit", "careunit", columns=(("careunit", "careunit"),)
+        "transfers",
+        "intime",
+        "visit",
+        "careunit",
+        end="outtime",
+        columns=(("careunit", "careunit"),),
     ),
     "dx": EventTable(
         "diagnoses_icd",
@@ -106,6 +113,7 @@ SOURCES: dict[str, EventTable] = {
         "drug",
         value="dose_val_rx",
         unit="dose_unit_rx",
+        end="stoptime",
         columns=(("route", "route"),),
     ),
     "lab": EventTable(
@@ -132,14 +140,19 @@ SOURCES: dict[str, EventTable] = {
     "output": EventTable(
         "outputevents", "charttime", "stay", "itemid", _items("outputevents"), "value", "valueuom"
     ),
-    "specimen": EventTable("microbiologyevents", "charttime", "visit", "spec_type_desc"),
-    "mtest": EventTable("microbiologyevents", "charttime", "visit", "test_name"),
+    "specimen": EventTable(
+        "microbiologyevents", "charttime", "visit", "spec_type_desc", columns=_MICRO_COLUMNS
+    ),
+    "mtest": EventTable(
+        "microbiologyevents", "charttime", "visit", "test_name", columns=_MICRO_COLUMNS
+    ),
     "organism": EventTable(
         "microbiologyevents",
         "charttime",
         "visit",
         "org_name",
         fixed="microbiologyevents.org_name IS NOT NULL",
+        columns=_MICRO_COLUMNS,
     ),
     "bill": EventTable("cost", "chargetime", "visit", value="cost"),
     "study": EventTable("tb_cxr", "studydatetime", "visit", "study_id"),

@@ -62,12 +62,20 @@ def order_by(order: str | None, column: str) -> str:
 
 def measure(src: EventTable) -> str:
     """The value of an event; of a stay, its length in days."""
-    if src.value:
-        return f"{src.table}.{src.value}"
-    if not src.end:
-        raise unsupported("a comparison of something that has no value")
-    end, start = f"{src.table}.{src.end}", f"{src.table}.{src.time}"
+    return f"{src.table}.{src.value}" if src.value else length(src)
+
+
+def length(src: EventTable) -> str:
+    """How long a stay, a drug or an infusion lasted, in days. Raises FormError."""
+    end, start = ended(src), f"{src.table}.{src.time}"
     return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
+
+
+def ended(src: EventTable) -> str:
+    """When it ended. Raises FormError for what has no end here."""
+    if not src.end:
+        raise unsupported("the end of something of which only one time is recorded")
+    return f"{src.table}.{src.end}"
 
 
 def duration(arg: Arg) -> str:
@@ -99,9 +107,11 @@ def where(parts: list[str]) -> str:
 
 
 def among(item: Filter) -> str:
-    """``= a`` or ``IN ( a, b )`` of a filter's values."""
+    """``= a`` or ``IN ( a, b )`` of a filter's values, or all ``other`` ones."""
     ids = [value for a in item.args for value in _values(a)]
-    return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
+    if len(ids) == 1:
+        return f"{'<>' if item.other else '='} {ids[0]}"
+    return f"{'NOT IN' if item.other else 'IN'} ( {', '.join(ids)} )"
 
 
 def _values(arg: Arg) -> list[str]:

@@ -58,7 +58,8 @@ def test_sql_fits_the_schema(pair: dict[str, str], empty_ehr: sqlite3.Connection
 @pytest.mark.parametrize(
     "text",
     ["", "value", "value last", "lab value", "value lab patient", "top dx", "( value lab )",
-     "value lab visit sometimes", "value lab in 2100 patient 1", "value lab #0", "value lab extra"],
+     "value lab visit sometimes", "value lab patient 1 patient 2", "value lab #0",
+     "value lab extra"],
 )  # fmt: skip
 def test_what_is_no_form_is_an_error_of_one_line(text: str) -> None:
     with pytest.raises(FormError) as caught:

@@ -37,7 +37,7 @@ BARE = {"(", ")", "abstain", *REFS}
 _VALUES: dict[str, str | int] = {
     **dict.fromkeys(("N", "V", "H", "AT", "pat", "study"), 3),
     **{"DUR": "3 day", "DATE": "2100", "AGED": "50-59", "vital": "heart rate"},
-    **{"FINDING": "pneumonia", "PLACE": "left lung", "encounter": "inpatient"},
+    **{"dow": "monday", "FINDING": "pneumonia", "PLACE": "left lung", "encounter": "inpatient"},
 }
 # The machine writes these where a link is of theirs; no model of ours does (grammar.py).
 _LINKS = [(*TYPES, "encounter", *RESTRICTIONS)]
