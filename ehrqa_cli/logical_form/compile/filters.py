@@ -19,7 +19,7 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
 )
 from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
-from ehrqa_cli.logical_form.grammar import COLUMNS, FILTERS, HEADS, KEYS
+from ehrqa_cli.logical_form.grammar import COLUMNS, FILTERS, HEADS, KEYS, KINDS
 
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _LISTED = ("patients", "visits", "icustays")
@@ -64,6 +64,10 @@ def _showing(item: Filter, _event: Event, src: EventTable) -> str:
 def _view(item: Filter, _event: Event, src: EventTable) -> str:
     sentence = HEADS["view"].part
     return f"LOWER( {call(sentence, f'{src.table}.study_id')} ) = {quote(part(item))}"
+
+
+def _width(item: Filter, _event: Event, src: EventTable) -> str:
+    return f"{call(KINDS[part(item)].sentence, f'{src.table}.study_id')} = 1"
 
 
 def _clock(item: Filter, _event: Event, src: EventTable) -> str:
@@ -197,4 +201,5 @@ WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "showing": _showing,
     "view": _view,
     "weekday": _weekday,
+    "width": _width,
 }

@@ -47,6 +47,7 @@ def column(src: EventTable, name: str) -> str:
     """What a row is grouped by, or shows beside others. Raises FormError."""
     table, time = src.table, f"{src.table}.{src.time}"
     own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
+    own |= {"icustays": "stay_id"} if table == "icustays" else {}
     if name in PERIODS:
         return f"strftime('{PERIODS[name].sql}',{time})"
     if name in KEYS and KEYS[name].sql:
@@ -82,11 +83,18 @@ def _decade(age: str) -> str:
 
 def _in_icu(src: EventTable, name: str) -> str:
     """The ICU stay in which a row was charted, or its care unit. Raises FormError."""
-    if src.rows or (src.via != "stay" and src.table != "icustays"):
-        raise unsupported(f"the ICU stay of {src.table}")
+    if src.via == "stay" and not src.rows:
+        if name == "icustays":
+            return f"{src.table}.stay_id"
+        return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
     if name == "icustays":
-        return f"{src.table}.stay_id"
-    return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
+        raise unsupported(f"the ICU stay of {src.table}")
+    time = f"{src.table}.{src.time}"
+    return (
+        "( SELECT MIN( ward.careunit ) FROM transfers AS ward WHERE "
+        f"ward.subject_id = {src.table}.subject_id AND {time} >= ward.intime "
+        f"AND {time} < ward.outtime )"
+    )
 
 
 def _label(src: EventTable) -> str:
