@@ -28,26 +28,29 @@ TYPES = (
     *("pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp"),
     *("drug", "lab", "dx", "proc", "intake", "output", "vital", "specimen", "mtest", "organism"),
     *("careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"),
-    *("abbrev", "attr", "obj", "cat", "mon", "quarter", "dow"),
+    *("abbrev", "attr", "obj", "cat", "mon", "quarter", "dow", "race", "service"),
 )
 
+# Filters that the linker finds and no model writes: "MRSA" is resistant to methicillin.
+RESTRICTIONS = ("resistant", "outside")
 # What a slot accepts. Numbers may also be one of INTS; relative dates keep their own words.
-# Filters that no model writes: what a question restricts is found by its words.
-RESTRICTIONS = ("race", "service", "resistant", "susceptible", "outside")
 SLOTS: dict[str, tuple[str, ...]] = {
     "N": ("num",),
-    "V": ("num",),
+    "V": ("num", "dur"),  # a length may be over either
     "DUR": ("dur",),
-    "H": ("num",),
+    "H": ("num", "dur"),
     "DATE": ("year", "ym", "ymd", "stamp", "md", "mon", "quarter"),
     "AT": ("num", "md", "mon"),
     "FINDING": ("attr", "cat"),
     "PLACE": ("obj",),
     "AGED": ("agegrp",),
     "encounter": ("encounter",),  # no value of a question: a kind of encounter, by its name
-    **{name: (name,) for name in RESTRICTIONS},
+    **dict.fromkeys(("resistant", "susceptible"), ("drug",)),
+    "outside": ("outside",),
     **{t: (t,) for t in TYPES},
 }
+# The kind of concept that a slot needs, where it is not the type of its links.
+CONCEPTS = dict.fromkeys(("resistant", "susceptible"), ("antibiotic",))
 INT_SLOTS = frozenset({"N", "H"})
 
 

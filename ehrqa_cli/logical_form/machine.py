@@ -138,7 +138,7 @@ class Machine:
 
     def _reachable(self, symbols: tuple[Symbol, ...]) -> bool:
         # A word that needs a reference is not offered when no link has the type it needs.
-        needy = ("slot", "items", "kind", "top")
+        needy = ("slot", "items", "kind", "top", "key")
         return all(s[0] not in needy or bool(self._options(s)) for s in symbols)
 
     def _slot(self, slot: str) -> Options:

@@ -199,7 +199,10 @@ def pair(job: tuple[dict[str, Any], int]) -> tuple[dict[str, Any] | None, str]:
     if form != "abstain":
         if missed:
             return None, f"unlinked {slots[min(missed)].kind}"
-        made = renumbered(row["form"], slots, found)
+        try:
+            made = renumbered(row["form"], slots, found)
+        except EhrqaError as error:
+            return None, f"error {error}"
         if made is None:
             return None, "restriction"
         form = print_form(made)

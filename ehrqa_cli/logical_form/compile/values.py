@@ -41,11 +41,15 @@ def literal(arg: Arg) -> str | int | float:
 
 
 def number(arg: Arg) -> str:
-    """A numeric SQL literal."""
+    """A numeric SQL literal; of a duration its days, as lengths are compared."""
     value = literal(arg)
-    if isinstance(value, str):
-        raise unsupported(f"{value!r} is not a number")
-    return quote(value)
+    if not isinstance(value, str):
+        return quote(value)
+    count, unit = duration(arg).split(" ")
+    return quote(round(int(count) * _IN_DAYS[unit], 6))
+
+
+_IN_DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "month": 365 / 12, "year": 365}
 
 
 def order_of(order: str | None) -> tuple[int, str]:

@@ -94,7 +94,8 @@ class Linker:
         ids, unknown = self._ids(folded)
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        limits = self._meant.restrictions(folded, strings) if self._meant else []
+        limits = self._meant.restrictions(folded) if self._meant else []
+        named = [link for link in strings if link.types[0] in RESTRICTIONS]
         said = [found.said for found in limits]
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
@@ -104,7 +105,8 @@ class Linker:
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
             known = [*taken, *((found.start, found.end) for found in unmeant)]
-            known += any_organism(folded) if any(f.tests for f in limits) else ()
+            tested = any(c.kind == "antibiotic" for link in strings for c in link.concepts)
+            known += any_organism(folded) if tested else ()
             links, unresolved = self._with_fuzzy(folded, tokens, links, known)
             names += unresolved
         names += [(found.kind, folded[found.start : found.end]) for found in unmeant]
@@ -120,7 +122,7 @@ class Linker:
             text=plainer(text) if self._meant else text,
             links=tuple(links),
             unknown=tuple(names),
-            restrictions=tuple(found.link for found in limits),
+            restrictions=(*named, *(found.link for found in limits)),
             ambiguous=tuple(found.as_link(folded) for found in unmeant if found.meanings),
         )
 
