@@ -30,7 +30,7 @@ from ehrqa_cli.logical_form.grammar import INT_SLOTS, RESTRICTIONS
 SLOT = re.compile(r"\{(\w+):([^{}]+)\}")
 DATES = ("year", "ym", "ymd", "md", "stamp", "mon", "quarter", "num")
 THEN = " ;; "  # between what was asked before and a follow-up
-_MONTHS = "January March April June July August October November December".split()
+_MONTHS = ["January", "March", "April", "June", "July", "August", "October", "November", "December"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Writer:
         if kind == "agegrp":
             return f"{rng.randint(2, 8)}0s"
         if kind == "dow":
-            return rng.choice("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+            return rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
         if kind == "date":
             year, month = rng.randint(2110, 2190), rng.choice(_MONTHS)
             return rng.choice(

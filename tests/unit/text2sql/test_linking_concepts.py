@@ -214,8 +214,6 @@ def test_a_value_asked_in_a_unit_is_of_the_items_with_it(
          {"oxacillin"}),
         ("staph aureus sensitive to vancomycin", "<organism>#1 sensitive to <drug>#2", "antibiotic",
          {"vancomycin"}),
-        ("oxacillin resistant staph aureus", "<drug>#1 resistant <organism>#2", "antibiotic",
-         {"oxacillin"}),
     ],
 )  # fmt: skip
 def test_a_name_that_the_words_beside_it_tell_apart(
@@ -225,6 +223,12 @@ def test_a_name_that_the_words_beside_it_tell_apart(
     assert linked.text == text
     (found,) = [c for x in linked.links for c in x.concepts if c.kind == kind]
     assert {item.code for item in found.items} == codes
+
+
+def test_an_organism_that_is_called_resistant(linker: Linker) -> None:
+    linked = linker.link("oxacillin resistant staph aureus")
+    assert linked.text == "<organism>#1"
+    assert [link.types for link in linked.restrictions] == [("resistant",)]
 
 
 def test_outside_of_any_visit(linker: Linker) -> None:
