@@ -32,6 +32,7 @@ from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
     Combine,
+    Compare,
     Form,
     Select,
     bind,
@@ -286,4 +287,6 @@ def tell(run: Run, done: Execution, reading: Reading | None, said: str) -> str:
 def _is_yes_no(form: Form | None) -> bool:
     if isinstance(form, Select):
         return form.head in ("exists", "none")
-    return isinstance(form, Combine) and form.op in ("less", "greater", "equal", "and", "or")
+    if isinstance(form, Combine):
+        return form.op in ("less", "greater", "equal", "and", "or")
+    return isinstance(form, Compare)

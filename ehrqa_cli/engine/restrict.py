@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
-from ehrqa_cli.logical_form import Combine, Event, Filter, Form, Items, Lit, Select
-from ehrqa_cli.logical_form.form import events, map_events
+from ehrqa_cli.logical_form import Event, Filter, Form, Items, Lit, Select
+from ehrqa_cli.logical_form.form import events, map_events, map_selects
 from ehrqa_cli.logical_form.grammar import FILTERS
 from ehrqa_cli.logical_form.normalise import with_filter
 
@@ -70,16 +70,18 @@ def _of(organism: Event, culture: Event) -> Event:
 
 def _with(form: Form, link: Link) -> Form:
     """The form with one restriction, at the outermost event of each select that can have it."""
-    if isinstance(form, Combine):
-        return replace(form, left=_with(form.left, link), right=_with(form.right, link))
     name, value = link.types[0], str(link.value)
     args = (Lit(value, link.concepts[0] if link.concepts else None),)
     said = Filter(name, args if FILTERS[name].slots else ())
-    inside = events(form.event) if isinstance(form, Select) else ()
-    place = next((event for event in inside if event.kind in FILTERS[name].kinds), None)
-    if place is None:
-        raise FormError(
-            f"nothing that was found in the question can be {name} {value}",
-            "ask the question in other words",
-        )
-    return map_events(form, lambda event: with_filter(event, said) if event == place else event)
+
+    def limit(select: Select) -> Form:
+        inside = events(select.event)
+        place = next((event for event in inside if event.kind in FILTERS[name].kinds), None)
+        if place is None:
+            raise FormError(
+                f"nothing that was found in the question can be {name} {value}",
+                "ask the question in other words",
+            )
+        return map_events(select, lambda e: with_filter(e, said) if e == place else e)
+
+    return map_selects(form, limit)

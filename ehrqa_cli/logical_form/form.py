@@ -307,16 +307,19 @@ def _map_filter(item: Filter, change: Mapper) -> Filter:
     return replace(item, event=event, query=query, items=items, places=places, args=args)
 
 
+def map_selects(form: Form, change: Callable[[Select], Form]) -> Form:
+    """The form with ``change(select)`` in place of each of its selects; not of those that a filter
+    asks."""
+    if isinstance(form, Combine):
+        left = map_selects(form.left, change)
+        return replace(form, left=left, right=map_selects(form.right, change))
+    if isinstance(form, Compare):
+        return replace(form, form=map_selects(form.form, change))
+    return change(form) if isinstance(form, Select) else form
+
+
 def map_events(form: Form, change: Callable[[Event], Event]) -> Form:
     """The form with ``change(event)`` in place of every event, inner ones first."""
-    if isinstance(form, Combine):
-        return replace(
-            form, left=map_events(form.left, change), right=map_events(form.right, change)
-        )
-    if isinstance(form, Compare):
-        return replace(form, form=map_events(form.form, change))
-    if not isinstance(form, Select):
-        return form
 
     def inside(item: Filter) -> Filter:
         event = walk(item.event) if item.event else None
@@ -329,7 +332,7 @@ def map_events(form: Form, change: Callable[[Event], Event]) -> Form:
         of = walk(event.of) if event.of else None
         return change(replace(event, filters=filters, than=than, of=of))
 
-    return replace(form, event=walk(form.event))
+    return map_selects(form, lambda select: replace(select, event=walk(select.event)))
 
 
 def selects(form: Form) -> Iterator[Select]:

@@ -27,9 +27,10 @@ from torch import Tensor
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, nargs="+", required=True)
+    parser.add_argument("--dev", type=Path, nargs="*", default=[], help="pairs to measure on")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path, required=True, help="GGUF of SmolLM2-135M-Instruct")
-    parser.add_argument("--warm", type=Path, help="folder of a run whose weights to start from")
+    parser.add_argument("--warm", type=Path, help="a run's folder, or GGUF, to start from")
     parser.add_argument("--scratch", action="store_true", help="take only the base's vocabulary")
     parser.add_argument("--minutes", type=float, default=80)
     parser.add_argument("--layers", type=int, default=8)
@@ -99,23 +100,42 @@ def fill_embeddings(
 
 
 def warm_up(net: Network, words: vocabulary.Vocabulary, run: Path) -> int:
-    """Take over the weights of an earlier run, its tokens by name; returns how many tokens."""
-    old = vocabulary.Vocabulary.load(run / "vocabulary.json")
-    found = torch.load(run / "checkpoint.pt", weights_only=False)["net"]
-    index = {t: i for i, t in enumerate(old.tokens)}
+    """Take over the weights of an earlier run's folder, or of a GGUF file that was exported, its
+    tokens by name; returns how many tokens. Layers that it lacks keep theirs."""
+    found, tokens, bpe_size = _exported(run) if run.suffix == ".gguf" else _trained(run)
+    index = {t: i for i, t in enumerate(tokens)}
     state = dict(net.named_parameters())
     with torch.no_grad():
         for name, weight in state.items():
-            if name != "token_embd.weight":
-                weight.copy_(found[name])
+            if name != "token_embd.weight" and name in found:
+                weight.copy_(found[name].view(weight.shape))
         table, taken = found["token_embd.weight"], 0
         for i, token in enumerate(words.tokens):
             # A text token and a lexeme may be spelt alike: only like goes to like.
             at = index.get(token)
-            if at is not None and (at < old.bpe_size) == (i < words.bpe_size):
+            if at is not None and (at < bpe_size) == (i < words.bpe_size):
                 state["token_embd.weight"][i] = table[at]
                 taken += 1
     return taken
+
+
+def _trained(run: Path) -> tuple[dict[str, Tensor], list[str], int]:
+    old = vocabulary.Vocabulary.load(run / "vocabulary.json")
+    found = torch.load(run / "checkpoint.pt", weights_only=False)["net"]
+    return found, old.tokens, old.bpe_size
+
+
+def _exported(path: Path) -> tuple[dict[str, Tensor], list[str], int]:
+    from gguf import GGUFReader
+    from gguf.quants import dequantize
+
+    reader = GGUFReader(path)
+    found = {
+        t.name: torch.from_numpy(np.array(dequantize(t.data, t.tensor_type)))
+        for t in reader.tensors
+    }
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    return found, tokens, tokens.index("<s>")
 
 
 def decay_groups(net: Network, decay: float) -> list[dict[str, Any]]:
@@ -144,7 +164,8 @@ class Trainer:
         found = list(data.rows(args.data))
         self.words = self._vocabulary(found)
         dev = [data.is_dev(r["text"], args.dev_share) for r in found]
-        self.dev = data.encode((r for r, d in zip(found, dev, strict=True) if d), self.words)
+        held = [r for r, d in zip(found, dev, strict=True) if d] + list(data.rows(args.dev))
+        self.dev = data.encode(held, self.words)
         self.train = data.encode((r for r, d in zip(found, dev, strict=True) if not d), self.words)
         heads = args.hidden // 64
         kv = 3 if heads % 3 == 0 and heads > 6 else 2
@@ -219,7 +240,8 @@ class Trainer:
         right: Counter[str] = Counter()
         total: Counter[str] = Counter()
         losses = []
-        chosen = sorted(self.dev[:limit], key=lambda e: len(e.ids))
+        step = max(1, len(self.dev) // limit)
+        chosen = sorted(self.dev[::step], key=lambda e: len(e.ids))
         for start in range(0, len(chosen), 64):
             part = chosen[start : start + 64]
             batch = data.collate(part, data.form_start(self.words))
