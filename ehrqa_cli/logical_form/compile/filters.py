@@ -67,7 +67,9 @@ def _view(item: Filter, _event: Event, src: EventTable) -> str:
 
 
 def _width(item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{call(KINDS[part(item)].sentence, f'{src.table}.study_id')} = 1"
+    kind = part(item).removeprefix("not ")
+    asked = call(KINDS[kind].sentence, f"{src.table}.study_id")
+    return f"{asked} = {int(kind == part(item))}"
 
 
 def _clock(item: Filter, _event: Event, src: EventTable) -> str:
@@ -110,6 +112,10 @@ def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
 
 
 def _reference(item: Filter, event: Event, src: EventTable) -> str:
+    return against_range(part(item), event, src)
+
+
+def against_range(compared: str, event: Event, src: EventTable) -> str:
     """A comparison with the reference range: of the row (lab), or of the vital sign."""
     if event.kind == "lab":
         low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"
@@ -119,7 +125,7 @@ def _reference(item: Filter, event: Event, src: EventTable) -> str:
         if name is None or event.items is None or len(event.items.args) > 1:
             raise unsupported(f"no normal range is known for {label or 'vital signs in general'}")
         low, high = f"{name}_lower", f"{name}_upper"
-    return f"{src.table}.{src.value} {part(item).format(low=low, high=high)}"
+    return f"{src.table}.{src.value} {compared.format(low=low, high=high)}"
 
 
 def _ago(item: Filter, _event: Event, src: EventTable) -> str:

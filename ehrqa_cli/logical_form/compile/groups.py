@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
 from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.compile.sentences import call
 from ehrqa_cli.logical_form.compile.values import (
     length,
     measure,
@@ -54,6 +55,8 @@ def column(src: EventTable, name: str) -> str:
         return KEYS[name].sql.format(t=time).strip()
     if name == "name":
         return _label(src)
+    if name in HEADS and HEADS[name].sql == "image":
+        return call(HEADS[name].part, f"{table}.study_id")
     if name in own:
         return f"{table}.{own[name]}"
     if name == "icustays" or name == "careunit":
@@ -143,7 +146,9 @@ def _measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
     made = {"row": "1", "day": f"date({time})", "when": f"strftime('%J',{time})"}
     if what in made:
         return made[what], []
-    columns = {"age": "age", "patient": "subject_id", "visit": "hadm_id", "name": src.code}
+    if what == "age":
+        return column(src, "age"), []
+    columns = {"patient": "subject_id", "visit": "hadm_id", "name": src.code}
     return f"{table}.{columns.get(what, src.value)}", []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import groups, images, waits
+from ehrqa_cli.logical_form.compile import filters, groups, images, waits
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
@@ -100,10 +100,7 @@ def _unit(select: Select) -> str:
 
 def _column(select: Select) -> str:
     src = source(select.event)
-    column = dict(src.columns).get(select.head)
-    if column is None:
-        raise unsupported(f"{select.head} of {select.event.kind}")
-    name = f"{src.table}.{column}"
+    name = groups.column(src, select.head)
     if src.table in ("admissions", "icustays"):
         return one_row(select.event, src, name)
     found = rows(select.event)
@@ -254,6 +251,13 @@ def _cost(select: Select) -> str:
     )
 
 
+def _flagged(select: Select) -> str:
+    """How one result lies against its range: 1 or 0."""
+    src, sort = source(select.event), HEADS[select.head].part
+    compared = filters.against_range(FILTERS[sort].part, select.event, src)
+    return f"SELECT {compared} FROM {src.origin}{where(rows(select.event))}"
+
+
 def _expand(select: Select) -> str:
     items = select.event.items
     short = quote(literal(items.args[0])) if items else "''"
@@ -346,6 +350,7 @@ WRITERS: dict[str, Callable[[Select], str]] = {
     "count": _count,
     "end": _end,
     "expand": _expand,
+    "flagged": _flagged,
     "image": images.compile_image,
     "length": _length,
     "name": _name,

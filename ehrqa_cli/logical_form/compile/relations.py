@@ -37,7 +37,7 @@ def inherited(event: Event, item: Filter) -> Event:
     inner = item.event
     if inner is None:
         raise unsupported(f"{item.name} without an event")
-    alone = ("notfollowed", "involving", "without", "after_end", *_INSIDE)
+    alone = ("notfollowed", "involving", "without", "after_end", "charged", *_INSIDE)
     names = ("patient",) if item.name in alone else _SHARED
     if inner.get("visit", "icu", *TIME_FILTERS):
         names = ("patient",)
@@ -45,6 +45,15 @@ def inherited(event: Event, item: Filter) -> Event:
         names = (*names, "encounter")  # the kind of that visit
     shared = [f for f in event.filters if f.name in names and inner.get(f.name) is None]
     return replace(inner, filters=(*inner.filters, *shared))
+
+
+def _charged(src: EventTable, inner: Event) -> str:
+    """A charge is for one of these events. Raises FormError for what several tables make."""
+    other = source(inner)
+    if other.rows:
+        raise unsupported("the charges of what stands in several tables")
+    events = f"SELECT {other.table}.row_id FROM {other.origin}{where(rows(inner))}"
+    return f"{src.table}.event_type = '{other.table}' AND {src.table}.event_id IN ( {events} )"
 
 
 def rows(event: Event, each: str = "") -> list[str]:
@@ -99,6 +108,8 @@ def completed(event: Event, src: EventTable) -> list[str]:
 
 def _related(event: Event, item: Filter, src: EventTable) -> str:
     inner = inherited(event, item)
+    if item.name == "charged":
+        return _charged(src, inner)
     if item.name == "involving":
         other = source(inner)
         inside = f"SELECT {other.table}.hadm_id FROM {other.origin}{where(rows(inner))}"
