@@ -71,7 +71,9 @@ class Writer:
         if kind == "agegrp":
             return f"{rng.randint(2, 8)}0s"
         if kind == "dow":
-            return rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
+            return rng.choice(
+                ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+            )
         if kind == "date":
             year, month = rng.randint(2110, 2190), rng.choice(_MONTHS)
             return rng.choice(
