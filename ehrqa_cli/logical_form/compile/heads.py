@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import filters, groups, images, waits
+from ehrqa_cli.logical_form.compile import columns, filters, groups, images, measures, waits
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
@@ -40,9 +40,9 @@ def compile_select(select: Select) -> str:
     if select.also and select.head not in PAIRED:
         return groups.several(select)
     if select.keep:
-        return groups.kept(select, select.keep)
+        return columns.kept(select, select.keep)
     if select.also:
-        return groups.pair(select)
+        return columns.pair(select)
     if select.group:
         return groups.grouped(select, select.group)
     return WRITERS[HEADS[select.head].sql](select)
@@ -79,7 +79,7 @@ def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
     over = not (event.order or event.get("current"))
-    return one_row(event, src, groups.in_unit(select, length(src)), over=over)
+    return one_row(event, src, measures.in_unit(select, length(src)), over=over)
 
 
 def _end(select: Select) -> str:
@@ -100,7 +100,7 @@ def _unit(select: Select) -> str:
 
 def _column(select: Select) -> str:
     src = source(select.event)
-    name = groups.column(src, select.head)
+    name = columns.column(src, select.head)
     if src.table in ("admissions", "icustays"):
         return one_row(select.event, src, name)
     found = rows(select.event)
@@ -367,5 +367,5 @@ WRITERS: dict[str, Callable[[Select], str]] = {
     "value": _value,
     "visits": _visits,
     "wait": waits.wait,
-    "whole": groups.whole,
+    "whole": measures.whole,
 }

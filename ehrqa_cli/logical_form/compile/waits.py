@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.groups import in_unit
+from ehrqa_cli.logical_form.compile.measures import in_unit
 from ehrqa_cli.logical_form.compile.relations import inherited, key_of, relation_of, side, window
 from ehrqa_cli.logical_form.compile.values import unsupported, where
 from ehrqa_cli.logical_form.form import Select

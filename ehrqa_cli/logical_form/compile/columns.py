@@ -1,0 +1,112 @@
+"""What a row is grouped by or shows beside others, and rows listed by columns, as SQL."""
+
+from __future__ import annotations
+
+from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
+from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.compile.sentences import call
+from ehrqa_cli.logical_form.compile.values import (
+    length,
+    measure,
+    number,
+    source,
+    unsupported,
+    where,
+)
+from ehrqa_cli.logical_form.form import Event, Keep, Select
+from ehrqa_cli.logical_form.grammar import COLUMNS, HEADS, KEEPS, KEYS, PERIODS
+
+_PERSON = dict(SOURCES["person"].columns)
+
+
+def title(name: str) -> str:
+    """The name of a column that a person reads."""
+    return COLUMNS[name].shown or name
+
+
+def column(src: EventTable, name: str) -> str:
+    """What a row is grouped by, or shows beside others. Raises FormError."""
+    table, time = src.table, f"{src.table}.{src.time}"
+    own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
+    own |= {"icustays": "stay_id"} if table == "icustays" else {}
+    if name in PERIODS:
+        return f"strftime('{PERIODS[name].sql}',{time})"
+    if name in KEYS and KEYS[name].sql:
+        return KEYS[name].sql.format(t=time).strip()
+    if name == "name":
+        return _label(src)
+    if name in HEADS and HEADS[name].sql == "image":
+        return call(HEADS[name].part, f"{table}.study_id")
+    if name in own:
+        return f"{table}.{own[name]}"
+    if name == "icustays" or name == "careunit":
+        return _in_icu(src, name)
+    admission = dict(source(Event("admission")).columns)
+    if name == "age_band":
+        return _beside("admissions", _decade("admissions.age"), "hadm_id", table)
+    if name in admission:
+        return _beside("admissions", f"admissions.{admission[name]}", "hadm_id", table)
+    if name in _PERSON:
+        return _beside("patients", f"patients.{_PERSON[name]}", "subject_id", table)
+    plain = {"value": src.value, "unit": src.unit, "time": src.time, "endtime": src.end}.get(name)
+    if plain:
+        return f"{table}.{plain}"
+    if name == "length":
+        return length(src)
+    raise unsupported(f"{name} of {table}")
+
+
+def _beside(table: str, value: str, key: str, main: str) -> str:
+    return f"( SELECT {value} FROM {table} WHERE {table}.{key} = {main}.{key} )"
+
+
+def _decade(age: str) -> str:
+    return f"( {age} - {age} % 10 ) || '-' || ( {age} - {age} % 10 + 9 )"
+
+
+def _in_icu(src: EventTable, name: str) -> str:
+    """The ICU stay in which a row was charted, or its care unit. Raises FormError."""
+    if src.via == "stay" and not src.rows:
+        if name == "icustays":
+            return f"{src.table}.stay_id"
+        return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
+    if name == "icustays":
+        raise unsupported(f"the ICU stay of {src.table}")
+    time = f"{src.table}.{src.time}"
+    return (
+        "( SELECT MIN( ward.careunit ) FROM transfers AS ward WHERE "
+        f"ward.subject_id = {src.table}.subject_id AND {time} >= ward.intime "
+        f"AND {time} < ward.outtime )"
+    )
+
+
+def _label(src: EventTable) -> str:
+    if src.table == "cost":
+        return "cost.event_type"
+    code, look = f"{src.table}.{src.code}", src.lookup
+    if look is None:
+        return code
+    table = look.table
+    return f"( SELECT {table}.{look.label} FROM {table} WHERE {table}.{look.key} = {code} )"
+
+
+def _listed(select: Select, src: EventTable) -> str:
+    names = (select.head, *select.also)
+    return ", ".join(f"{column(src, n)} AS {title(n)}" for n in names)
+
+
+def pair(select: Select) -> str:
+    """Columns side by side, one row an event; with an order word only the rows at that time."""
+    src = source(select.event)
+    return f"SELECT DISTINCT {_listed(select, src)} FROM {src.origin}{where(rows(select.event))}"
+
+
+def kept(select: Select, keep: Keep) -> str:
+    """Columns of the newest, oldest, highest or lowest rows; ties are kept."""
+    src = source(select.event)
+    by = f"{src.table}.{src.time}" if keep.which in ("newest", "oldest") else measure(src)
+    found = where([*rows(select.event), f"{by} IS NOT NULL"])
+    inner = f"SELECT DISTINCT {_listed(select, src)}, {by} AS o FROM {src.origin}{found}"
+    way, names = KEEPS[keep.which].way, ", ".join(map(title, (select.head, *select.also)))
+    ranked = f"SELECT {names}, RANK() OVER ( ORDER BY o {way} ) AS r FROM ( {inner} )"
+    return f"SELECT {names} FROM ( {ranked} ) WHERE r <= {number(keep.most)} ORDER BY r, {names}"
