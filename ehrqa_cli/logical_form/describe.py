@@ -161,7 +161,7 @@ def _encounter(event: Event) -> str | None:
 def _items(items: Items) -> str:
     if items == ABNORMALITY:
         return STRUCTURE["abnormality"].says
-    words = [show(items.args[0])]
+    words = [*(["other than"] if items.other else []), show(items.args[0])]
     for op, arg in zip(items.ops, items.args[1:], strict=True):
         words += [JOINS[op].says, show(arg)]
     return " ".join(words)

@@ -35,10 +35,12 @@ Arg = Ref | Lit
 
 @dataclass(frozen=True)
 class Items:
-    """One or more values joined by or/and/not: ``ops[i]`` stands before ``args[i + 1]``."""
+    """One or more values joined by or/and/not: ``ops[i]`` stands before ``args[i + 1]``;
+    ``other``: all but these."""
 
     args: tuple[Arg, ...]
     ops: tuple[str, ...] = ()
+    other: bool = False
 
 
 ABNORMALITY = Items((Lit("abnormality"),), ("*",))
@@ -197,6 +199,8 @@ def _item_words(items: Items) -> Iterator[str]:
     if items == ABNORMALITY:
         yield "abnormality"
         return
+    if items.other:
+        yield "not"
     yield print_arg(items.args[0])
     for op, arg in zip(items.ops, items.args[1:], strict=True):
         yield from (op, print_arg(arg))
@@ -273,7 +277,7 @@ def map_args(form: Form, change: Mapper) -> Form:
 def _map_items(items: Items | None, slot: str, change: Mapper) -> Items | None:
     if items is None or items == ABNORMALITY:
         return items
-    return Items(tuple(change(a, slot) for a in items.args), items.ops)
+    return replace(items, args=tuple(change(a, slot) for a in items.args))
 
 
 def _map_event(event: Event, change: Mapper) -> Event:

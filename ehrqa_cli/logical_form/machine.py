@@ -302,6 +302,8 @@ class Machine:
         found: Options = dict.fromkeys(self._slot(slot), (("more", slot),))
         if slot == "FINDING":
             found["abnormality"] = ()
+        elif name in KINDS and not KINDS[name].required and found:
+            found["not"] = (("slot", slot), ("or", slot))
         return found
 
     def _more_options(self, symbol: Symbol) -> Options:

@@ -204,14 +204,16 @@ class _Parser:
     def value_next(self, kind: str) -> bool:
         word = self.peek() or ""
         is_value = word.startswith(("#", '"')) or bool(_NUMBER.match(word))
-        return KINDS[kind].item is not None and is_value
+        item = KINDS[kind].item is not None
+        return item and (is_value or (word == "not" and not KINDS[kind].required))
 
     def items(self) -> Items:
+        other = self.maybe("not") is not None
         args, ops = [self.arg()], []
-        while op := self.maybe(*JOINS):
+        while op := self.maybe(*(("or",) if other else JOINS)):
             ops.append(op)
             args.append(self.arg())
-        return Items(tuple(args), tuple(ops))
+        return Items(tuple(args), tuple(ops), other)
 
     def finding(self) -> tuple[Items, Items | None]:
         items = ABNORMALITY if self.maybe("abnormality") else self.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.compile.relations import rows
+from ehrqa_cli.logical_form.compile.relations import rows, stay_of
 from ehrqa_cli.logical_form.compile.sentences import call
 from ehrqa_cli.logical_form.compile.values import (
     length,
@@ -28,7 +28,6 @@ def column(src: EventTable, name: str) -> str:
     """What a row is grouped by, or shows beside others. Raises FormError."""
     table, time = src.table, f"{src.table}.{src.time}"
     own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
-    own |= {"icustays": "stay_id"} if table == "icustays" else {}
     if name in PERIODS:
         return f"strftime('{PERIODS[name].sql}',{time})"
     if name in KEYS and KEYS[name].sql:
@@ -66,12 +65,10 @@ def _decade(age: str) -> str:
 
 def _in_icu(src: EventTable, name: str) -> str:
     """The ICU stay in which a row was charted, or its care unit. Raises FormError."""
-    if src.via == "stay" and not src.rows:
-        if name == "icustays":
-            return f"{src.table}.stay_id"
-        return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
     if name == "icustays":
-        raise unsupported(f"the ICU stay of {src.table}")
+        return stay_of(src)
+    if src.via == "stay" and not src.rows:
+        return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
     time = f"{src.table}.{src.time}"
     return (
         "( SELECT MIN( ward.careunit ) FROM transfers AS ward WHERE "

@@ -61,9 +61,9 @@ def item_condition(event: Event, src: EventTable) -> list[str]:
     column = f"{src.table}.{src.code}"
     wanted, unwanted = split(event.items)
     if unwanted:
-        both = (Items(args, ("or",) * (len(args) - 1)) for args in (wanted, unwanted))
+        both = (Items(a, ("or",) * (len(a) - 1)) if a else None for a in (wanted, unwanted))
         kept, out = (item_condition(replace(event, items=items), src) for items in both)
-        return [*kept, *(f"NOT ( {said} )" for said in out)]
+        return [*(kept or [f"{column} IS NOT NULL"]), *(f"NOT ( {said} )" for said in out)]
     names = _names(event.items)
     if meant := [*concepts(event)]:
         items = [item for concept in meant for item in concept.items]

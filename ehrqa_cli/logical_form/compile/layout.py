@@ -200,6 +200,8 @@ def split(items: Items | None) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
     """The items that are meant, and those behind ``not``."""
     if items is None:
         return (), ()
+    if items.other:
+        return (), items.args
     unwanted = tuple(a for op, a in zip(items.ops, items.args[1:], strict=False) if op == "not")
     wanted = [a for op, a in zip(("or", *items.ops), items.args, strict=False) if op != "not"]
     return tuple(wanted), unwanted

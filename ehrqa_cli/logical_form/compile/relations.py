@@ -199,10 +199,13 @@ def visit_of(src: EventTable) -> str:
 
 def _place(item: Filter, src: EventTable) -> str:
     """The visit of a row, or the ICU stay where the window asks for that."""
-    if item.window != "samestay":
-        return visit_of(src)
-    if src.table == "icustays":
-        return "icustays.stay_id"
+    return stay_of(src) if item.window == "samestay" else visit_of(src)
+
+
+def stay_of(src: EventTable) -> str:
+    """The ICU stay of a row."""
+    if src.table == "icustays" or (src.via == "stay" and not src.rows):
+        return f"{src.table}.stay_id"
     # Rows without a stay_id belong to an ICU stay when they fall inside it.
     time = f"{src.table}.{src.time}"
     return (
