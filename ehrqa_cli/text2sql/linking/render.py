@@ -6,13 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ehrqa_cli.contracts.types import Link
+from ehrqa_cli.logical_form.grammar import TYPES
 
-TYPES = (
-    "pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab", "dx",
-    "proc", "intake", "output", "vital", "specimen", "mtest", "organism", "careunit", "route",
-    "admloc", "admtype", "dischloc", "insurance", "language", "marital", "abbrev", "attr", "obj",
-    "cat", "mon",
-)  # fmt: skip
 ORDER = {kind: place for place, kind in enumerate(TYPES)}
 _QUOTES = "\"'`"
 _SPACES = re.compile(r"\s+")
