@@ -24,9 +24,7 @@ _PEOPLE = (
     r"|someone|individuals?|subjects?|ladies|gentlemen)"
 )
 _AGE_YEARS = [
-    re.compile(
-        rf"(?<![\w.])(?P<span>{_N})[\s-]*{_YEARS}(?:[\s-]*olds?\b|\s+of\s+age\b|/?o\b)"
-    ),
+    re.compile(rf"(?<![\w.])(?P<span>{_N})[\s-]*{_YEARS}(?:[\s-]*olds?\b|\s+of\s+age\b|/?o\b)"),
     re.compile(
         rf"\b(?:aged?|older than|younger than|ages?)\s+(?:of\s+)?(?P<span>{_N})\s+(?:years?|yrs?)\b"
     ),
@@ -91,7 +89,8 @@ def find_ages(folded: str) -> Iterator[Link]:
 def _groups(folded: str) -> Iterator[Link]:
     for pattern in _RANGES:
         for match in pattern.finditer(folded):
-            yield _group(match.span("span"), f"{whole(number(match['a']))}-{whole(number(match['b']))}")
+            low, high = whole(number(match["a"])), whole(number(match["b"]))
+            yield _group(match.span("span"), f"{low}-{high}")
     for pattern in _LOOSE_RANGES:
         for match in pattern.finditer(folded):
             parts = match.groupdict()
@@ -107,7 +106,7 @@ def _groups(folded: str) -> Iterator[Link]:
             yield _group(match.span(), ages)
     for match in _OLDER.finditer(folded):
         # "65 or older" is a number to compare with; "10+ visits" are no ages
-        if match["plus"] and number(match["n"]) >= _ADULT or match["aged"] and not match["plus"]:
+        if number(match["n"]) >= _ADULT if match["plus"] else match["aged"]:
             yield _group(match.span("span"), f"{whole(number(match['n']))}+")
 
 

@@ -10,7 +10,10 @@ from ehrqa_cli.text2sql.linking.number_words import DIGITS, WORDS, number, whole
 
 _UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year", "mi": "minute"}
 # Halves are told in the next smaller unit. SQLite knows no weeks.
-_SMALLER = {"year": ("month", 12), "month": ("day", 30), "day": ("hour", 24), "hour": ("minute", 60)}
+_SMALLER = {
+    **{"year": ("month", 12), "month": ("day", 30)},
+    **{"day": ("hour", 24), "hour": ("minute", 60)},
+}
 _PARTS = {"half": 0.5, "quarter": 0.25}
 _NAME = r"minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|mos?|years?|yrs?"
 _UNIT = rf"(?P<unit>{_NAME})(?:\s+and\s+an?\s+(?P<part>half|quarter)\b)?(?!\w|\s*/)"
@@ -35,7 +38,9 @@ _ARTICLE_BEFORE = re.compile(
 )
 # "the day before" and "the following day" are days of the calendar
 _ALONE = [
-    re.compile(r"\b(?:past|preceding|the\s+prior)\s+(?P<span>(?P<unit>hour|day|week|month|year))\b"),
+    re.compile(
+        r"\b(?:past|preceding|the\s+prior)\s+(?P<span>(?P<unit>hour|day|week|month|year))\b"
+    ),
     re.compile(
         r"\bthe\s+(?:next|following|subsequent)\s+(?P<span>(?P<unit>hour|week|month|year))\b"
     ),
@@ -45,22 +50,25 @@ _ALONE = [
     ),
 ]
 # "24 to 48 hours", "between two and three days": both are lengths
-_RANGE = re.compile(
-    rf"(?<![\w./,-])(?P<n>{_NUMBER})\s*(?:-|to|or|(?P<and>and))\s*$"
-)
+_RANGE = re.compile(rf"(?<![\w./,-])(?P<n>{_NUMBER})\s*(?:-|to|or|(?P<and>and))\s*$")
+_QUICK = re.compile(rf"{_NAME}|fortnight|\d\s?[hdwy]\b")
 _BETWEEN = re.compile(r"\bbetween\s+$")
 _LOOK_BACK = 40
 
 
 def find_durations(folded: str) -> Iterator[Link]:
     """The durations of folded text; they may overlap with each other."""
+    if not _QUICK.search(folded):
+        return
     for match in _DURATION.finditer(folded):
         how_many = _count(folded, match)
         if how_many is not None:
             yield _link(match.start(), match.end(), how_many, match["unit"])
             yield from _before(folded, match.start(), match["unit"])
     for match in _SHORT.finditer(folded):
-        yield _link(match.start(), match.end(), number(match["n"]), match["unit"] or match["unit2"])
+        unit = match["unit"] or match["unit2"]
+        yield _link(match.start(), match.end(), number(match["n"]), unit)
+        yield from _before(folded, match.start(), unit)
     for pattern, times, name in _SPANS:
         for match in pattern.finditer(folded):
             yield Link(match.start(), match.end(), ("dur",), f"{times} {name}", "number")

@@ -6,9 +6,7 @@ import re
 
 _NAMES = "one two three four five six seven eight nine"
 _ONES = {word: number for number, word in enumerate(_NAMES.split(), 1)}
-_NAMES = (
-    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-)
+_NAMES = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TEENS = {word: number for number, word in enumerate(_NAMES.split(), 10)}
 _NAMES = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * number for number, word in enumerate(_NAMES.split(), 2)}
@@ -18,9 +16,9 @@ _PARTS = {"half": 0.5, "quarter": 0.25}
 
 _ONE, _TEN, _TENTH = ("|".join(names) for names in (_ONES, _TEENS, _TENS))
 _SCALE = rf"(?:{'|'.join(_SCALES)})"
-_SMALL = rf"(?:(?:{_TENTH})(?:[\s-](?:{_ONE}))?|{_TEN}|{_ONE})"
-_REST = rf"(?:(?:\s+and)?\s+{_SMALL}\b(?!\s+{_SCALE}\b))?"
-_UNDER = rf"(?:(?:{_SMALL}\s+)?hundred\b{_REST}|{_SMALL})"
+_TENTHS = rf"(?:{_TENTH})(?:[\s-](?:{_ONE}))?"
+_SMALL = rf"(?:{_TENTHS}|{_TEN}|{_ONE})"
+_REST = rf"(?:(?:\s+and)?\s+{_SMALL}\b(?!\s+hundred\b))?"
 _FRACTION = r"(?:\s+and\s+an?\s+(?:half|quarter)\b)"
 _POINT = rf"(?:\s+point(?:\s+(?:zero|oh|{_ONE}))+)"
 
@@ -29,11 +27,15 @@ DIGITS = (
     r"(?:\d{1,3}(?:,\d{3}){1,4}(?![\d,])(?:\.\d{1,9})?|\d{1,3}(?:\s000){1,3}(?!\d)"
     r"|\d{1,3},\d{1,2}(?![\d,])|\d{1,15}(?:\.\d{1,15})?|(?<!\w)\.\d{1,9})"
 )
-# What has words in it. It begins at the beginning of a word.
+_UNDER = (
+    rf"(?:(?:(?:{_SMALL}|{DIGITS}|an?)\s+)?hundred\b{_REST}|(?:one|two|three)\s+{_TENTHS}|{_SMALL})"
+)
+# What has words in it; it begins at the beginning of a word. "One forty" is 140.
 WORDS = (
-    rf"(?:half\s+an?\s+{_SCALE}|(?:{_UNDER}|{DIGITS}|an?){_FRACTION}?\s+{_SCALE}\b"
-    rf"(?:(?:\s+and)?\s+{_UNDER}\b(?!\s+{_SCALE}\b))?|{_UNDER}(?:{_POINT}|{_FRACTION})?"
-    rf"|{DIGITS}{_FRACTION})"
+    rf"(?:half\s+an?\s+{_SCALE}\b|(?:{_UNDER}|{DIGITS}|an?){_FRACTION}?\s+(?:thousand|[mb]illion)\b"
+    rf"(?:(?:\s+and)?\s+{_UNDER}\b(?!\s+(?:thousand|[mb]illion)\b))?"
+    rf"|(?:{_SMALL}|{DIGITS}|an?){_FRACTION}?\s+dozen\b"
+    rf"|{_UNDER}(?:{_POINT}|{_FRACTION})?|{DIGITS}{_FRACTION}|dozen)"
 )
 # A word that every one of them has, for a quick look.
 SOME = rf"{_ONE}|{_TEN}|{_TENTH}|{_SCALE}|half|quarter"
@@ -60,7 +62,8 @@ def number(text: str) -> int | float:
             total += (group or 1) * _SCALES[token]
             group = 0
         elif token in _ALL:
-            group += _ALL[token]
+            spoken = token in _TENS and 0 < group < 10
+            group = group * 100 + _ALL[token] if spoken else group + _ALL[token]
         elif token[-1].isdigit():
             group += _digits(token)
     return whole(total + group + float(f"0{decimals}" if decimals else 0))

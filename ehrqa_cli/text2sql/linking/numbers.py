@@ -11,12 +11,10 @@ from ehrqa_cli.text2sql.linking.durations import find_durations
 from ehrqa_cli.text2sql.linking.number_words import DIGITS, SOME, WORDS, number, whole
 
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}
-_UNIT = (
-    r"mgs?|mcg|ug|g|gm|kg|lbs?|mls?|dl|l|cc|meq|mmol|mmhg|units?|iu|u|bpm|cm|c|f|hz"
-)
+_UNIT = r"mgs?|mcg|ug|g|gm|kg|lbs?|mls?|dl|l|cc|meq|mmol|mmhg|units?|iu|u|bpm|cm|c|f|hz"
 _NUMBER = re.compile(
     rf"(?<![\w./^])(?<!\d,)(?<!\d:)(?:(?<![a-z]-)|(?<=\btop-))(?P<n>{DIGITS})"
-    rf"(?:x|%|(?P<k>k)|(?:{_UNIT}))?(?![\w^]|[./:]\d|'s\b)"
+    rf"(?:x|%|(?P<k>k)|(?:{_UNIT}))?(?![\w^]|[./:]\d|(?<=\d\d\d0)'s\b)"
 )
 _IN_WORDS = re.compile(
     rf"(?<!which of the )(?<!of these )(?<![\w.,/])(?P<n>{WORDS}|once|twice|thrice)\b(?!-)"
@@ -24,6 +22,7 @@ _IN_WORDS = re.compile(
 # "half a liter" is an amount, "half a day" a duration, "half a" anything else no number
 _HALF = re.compile(rf"\b(?P<n>half\s+an?)(?=\s+(?:{_UNIT}|liters?|litres?|grams?|pounds?)\b)")
 _ALONE = re.compile(r"\s+times?\b")  # what "one" is a number before
+_WORD = re.compile(rf"\b(?:{SOME}|once|twice|thrice)\b")
 _QUICK = re.compile(
     rf"\d|\b(?:{SOME}|an?|couple|fortnight|past|preceding|next|following|subsequent|the|once|twice"
     r"|thrice|teen\w*|\w+ties|\w+genarians?)\b"
@@ -63,7 +62,7 @@ def _plain(folded: str) -> Iterator[Link]:
             value = whole(value * 1000)
         end = match.end("k") if match["k"] else match.end("n")
         yield Link(match.start("n"), end, ("num",), value, "number")
-    for match in _IN_WORDS.finditer(folded):
+    for match in _IN_WORDS.finditer(folded) if _WORD.search(folded) else ():
         word = match["n"]
         if word != "one" or _ALONE.match(folded, match.end()):
             value = _TIMES.get(word) or number(word)
