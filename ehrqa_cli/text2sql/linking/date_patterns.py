@@ -1,8 +1,8 @@
 """How days, months, quarters and years are written: the patterns of ``dates.py``.
 
-Groups: ``y`` year, ``yy`` its last two digits, ``q``, ``qw`` quarter, ``m`` month, ``mn`` its name,
-``d`` day, ``dw`` in words, ``h``, ``mi``, ``s``, ``half`` time of day. ``span`` is what is linked, if
-not the whole.
+Groups: ``y`` year, ``yy`` its last two digits, ``q``, ``qw`` quarter, ``m`` month, ``mn`` its
+name, ``d`` day, ``dw`` in words, ``h``, ``mi``, ``s``, ``half`` time of day. ``span`` is what is
+linked, if not the whole.
 """
 
 from __future__ import annotations

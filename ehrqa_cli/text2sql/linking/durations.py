@@ -36,6 +36,10 @@ _ARTICLE_BEFORE = re.compile(
     r"\b(?:within|past|last|next|for|over|under|in|inside(?:\s+of)?|during|than|after|at|at\s+least"
     r"|at\s+most|up\s+to|beyond|exceed(?:s|ed|ing)?)\s+$"
 )
+# "on at least three days", "the top two hours": so many of them, no length of time
+_COUNTED = re.compile(
+    r"\b(?:top|on(?:\s+(?:at\s+(?:least|most)|(?:more|less|fewer)\s+than|over|under|exactly))?)\s+$"
+)
 # "the day before" and "the following day" are days of the calendar
 _ALONE = [
     re.compile(
@@ -62,7 +66,8 @@ def find_durations(folded: str) -> Iterator[Link]:
         return
     for match in _DURATION.finditer(folded):
         how_many = _count(folded, match)
-        if how_many is not None:
+        counted = _COUNTED.search(folded, max(0, match.start() - _LOOK_BACK), match.start())
+        if how_many is not None and not counted:
             yield _link(match.start(), match.end(), how_many, match["unit"])
             yield from _before(folded, match.start(), match["unit"])
     for match in _SHORT.finditer(folded):
@@ -94,7 +99,11 @@ def _count(folded: str, match: re.Match[str]) -> int | float | None:
     if word not in ("a", "an"):
         return number(word) + part
     counted = _ARTICLE_AFTER.match(folded, match.end())
-    if part or counted or _ARTICLE_BEFORE.search(folded, 0, match.start()):
+    if (
+        part
+        or counted
+        or _ARTICLE_BEFORE.search(folded, max(0, match.start() - _LOOK_BACK), match.start())
+    ):
         return 1 + part
     return None
 
@@ -106,7 +115,7 @@ def _before(folded: str, end: int, unit: str) -> Iterator[Link]:
     if match is None:
         return
     first = start + match.start()
-    if not match["and"] or _BETWEEN.search(folded, 0, first):
+    if not match["and"] or _BETWEEN.search(folded, max(0, first - _LOOK_BACK), first):
         yield _link(first, start + match.end("n"), number(match["n"]), unit)
 
 

@@ -21,7 +21,8 @@ _IN_WORDS = re.compile(
 )
 # "half a liter" is an amount, "half a day" a duration, "half a" anything else no number
 _HALF = re.compile(rf"\b(?P<n>half\s+an?)(?=\s+(?:{_UNIT}|liters?|litres?|grams?|pounds?)\b)")
-_ALONE = re.compile(r"\s+times?\b")  # what "one" is a number before
+# "one" alone is a number only there
+_ALONE = re.compile(r"\bexactly\s+one\b|\bone\s+times?\b")
 _WORD = re.compile(rf"\b(?:{SOME}|once|twice|thrice)\b")
 _QUICK = re.compile(
     rf"\d|\b(?:{SOME}|an?|couple|fortnight|past|preceding|next|following|subsequent|the|once|twice"
@@ -63,8 +64,8 @@ def _plain(folded: str) -> Iterator[Link]:
         end = match.end("k") if match["k"] else match.end("n")
         yield Link(match.start("n"), end, ("num",), value, "number")
     for match in _IN_WORDS.finditer(folded) if _WORD.search(folded) else ():
-        word = match["n"]
-        if word != "one" or _ALONE.match(folded, match.end()):
+        word, start = match["n"], max(0, match.start() - 12)
+        if word != "one" or _ALONE.search(folded, start, match.end() + 12):
             value = _TIMES.get(word) or number(word)
             yield Link(match.start(), match.end(), ("num",), value, "number")
     for match in _HALF.finditer(folded):
