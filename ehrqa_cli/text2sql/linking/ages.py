@@ -43,7 +43,7 @@ _DECADE = re.compile(
     rf"|\b(?P<word>{'|'.join(_DECADES)})s?\b"
 )
 _OLDER = re.compile(
-    rf"(?:\b(?P<aged>aged?|ages|their|the|groups?|are|were)\s+(?:of\s+)?|(?<![\w.]))"
+    rf"(?:\b(?P<aged>aged?|ages|their|the|groups?|(?:who|that)\s+(?:are|were))\s+(?:of\s+)?|(?<![\w.]))"
     rf"(?P<span>(?P<n>\d{{2,3}}|{WORDS})(?:(?P<plus>\+)(?!\w)|\s*(?:years?|yrs?)?"
     r"(?:\s+(?:old|of age))?\s*(?:or|and)\s+(?:above|older|over|up)\b(?=[^\w]|$)))"
 )
@@ -70,12 +70,15 @@ _LOOSE_RANGES = [
     ),
 ]
 _YOUNGEST = 15
+# A quick look: what the patterns that begin with a number need further on.
+_SAYS_OLD = re.compile(r"old|\byoung|\bage|y/?o\b")
+_SAYS_MORE = re.compile(r"\d\+|\b(?:or|and)\s+(?:above|older|over|up)\b")
 
 
 def find_ages(folded: str) -> Iterator[Link]:
     """Age groups, and single ages (``how`` is "age"), of folded text."""
     yield from _groups(folded)
-    for pattern in _AGE_YEARS:
+    for pattern in _AGE_YEARS if _SAYS_OLD.search(folded) else ():
         for match in pattern.finditer(folded):
             yield _age(match)
     for match in _COMPARED.finditer(folded):
@@ -87,7 +90,7 @@ def find_ages(folded: str) -> Iterator[Link]:
 
 
 def _groups(folded: str) -> Iterator[Link]:
-    for pattern in _RANGES:
+    for pattern in _RANGES if _SAYS_OLD.search(folded) else ():
         for match in pattern.finditer(folded):
             low, high = whole(number(match["a"])), whole(number(match["b"]))
             yield _group(match.span("span"), f"{low}-{high}")
@@ -104,7 +107,7 @@ def _groups(folded: str) -> Iterator[Link]:
     for named, ages in _CALLED:
         for match in named.finditer(folded):
             yield _group(match.span(), ages)
-    for match in _OLDER.finditer(folded):
+    for match in _OLDER.finditer(folded) if _SAYS_MORE.search(folded) else ():
         # "65 or older" is a number to compare with; "10+ visits" are no ages
         if number(match["n"]) >= _ADULT if match["plus"] else match["aged"]:
             yield _group(match.span("span"), f"{whole(number(match['n']))}+")

@@ -27,10 +27,10 @@ DIGITS = (
     r"(?:\d{1,3}(?:,\d{3}){1,4}(?![\d,])(?:\.\d{1,9})?|\d{1,3}(?:\s000){1,3}(?!\d)"
     r"|\d{1,3},\d{1,2}(?![\d,])|\d{1,15}(?:\.\d{1,15})?|(?<!\w)\.\d{1,9})"
 )
-_UNDER = (
-    rf"(?:(?:(?:{_SMALL}|{DIGITS}|an?)\s+)?hundred\b{_REST}|(?:one|two|three)\s+{_TENTHS}|{_SMALL})"
-)
-# What has words in it; it begins at the beginning of a word. "One forty" is 140.
+# "One forty" is 140; "two seventy-year-old women" are two
+_SPOKEN = rf"(?:(?:one|two|three)\s+{_TENTHS}\b(?![\s-]+(?:years?|yrs?)\b))"
+_UNDER = rf"(?:(?:(?:{_SMALL}|{DIGITS}|an?)\s+)?hundred\b{_REST}|{_SPOKEN}|{_SMALL})"
+# What has words in it; it begins at the beginning of a word.
 WORDS = (
     rf"(?:half\s+an?\s+{_SCALE}\b|(?:{_UNDER}|{DIGITS}|an?){_FRACTION}?\s+(?:thousand|[mb]illion)\b"
     rf"(?:(?:\s+and)?\s+{_UNDER}\b(?!\s+(?:thousand|[mb]illion)\b))?"
