@@ -20,7 +20,7 @@ _STUDY = re.compile(
 )
 _AMOUNT = re.compile(
     r"\b(?:value|level|dose|dosage|result|reading|count|amount|volume|cost|price|than|above|below|"
-    r"over|under|least|most|exactly)\s*(?:of\s+|to\s+|a\s+|\$\s*)?$"
+    r"over|under|least|most|exactly|beyond|exceed\w*|reach\w*|topp\w+)\s*(?:of\s+|to\s+|a\s+)?(?:\$\s*)?$"
 )
 # A bare number of this length names a person or a record; nothing in a chart counts that far.
 _ID_DIGITS = 5

@@ -16,16 +16,18 @@ from ehrqa_cli.text2sql.linking import everyday
 from ehrqa_cli.text2sql.linking.amounts import in_recorded_units
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
+from ehrqa_cli.text2sql.linking.durations import find_vague
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
 from ehrqa_cli.text2sql.linking.mentions import any_organism
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
-from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
-from ehrqa_cli.text2sql.linking.plainer import plainer
+from ehrqa_cli.text2sql.linking.numbers import find_numbers
+from ehrqa_cli.text2sql.linking.plainer import plainer, spelled
 from ehrqa_cli.text2sql.linking.render import ORDER, render
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
+from ehrqa_cli.text2sql.linking.weekdays import find_weekdays
 from ehrqa_cli.words.lists import word_list
 
 _ABBREVIATION = re.compile(
@@ -100,6 +102,7 @@ class Linker:
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
+        candidates += find_weekdays(folded)
         taken = [(start, end) for start, end, _ in (*unknown, *said)]
         links = _choose(candidates, taken, len(folded))
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
@@ -116,7 +119,7 @@ class Linker:
             said += as_prescribed(folded, links)
             names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
-        text = render(folded, links, unknown, said)
+        text = spelled(render(folded, links, unknown, said))
         return LinkedQuestion(
             question=question,
             text=plainer(text) if self._meant else text,

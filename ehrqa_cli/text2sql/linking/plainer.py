@@ -12,6 +12,20 @@ _NAMES = {
     **{f"{{{kind}}}": rf"<{kind}>#\d+" for kind in ("drug", "lab", "vital", "dx")},
 }
 
+# Signs before a number, in the words of the questions that models learn from.
+_SIGNS = {
+    **dict.fromkeys((">=", "=>", "\u2265", "\u2a7e"), "at least"),
+    **dict.fromkeys(("<=", "=<", "\u2264", "\u2a7d"), "at most"),
+    **{">": "greater than", "<": "less than"},
+}
+# Not the ">" of "<drug><num>#1"
+_SIGN = re.compile(rf"\s*(?<![a-z])({'|'.join(_SIGNS)})\s*(?=<(?:num|dur)>#)")
+
+
+def spelled(text: str) -> str:
+    """``text`` with its signs in words: "> <num>#1" is "greater than <num>#1"."""
+    return _SIGN.sub(lambda found: f" {_SIGNS[found[1]]} ", text).strip()
+
 
 def plainer(text: str) -> str:
     """``text`` with the first way to ask that stands in the table in its other words."""

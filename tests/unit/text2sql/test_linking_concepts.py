@@ -158,6 +158,7 @@ def test_what_does_not_occur_is_meant_all_the_same(linker: Linker) -> None:
         ("glucose over 11.1 mmol/L", "<lab>#1 over <num>#2", 199.973),
         ("potassium over 4 mmol/l", "<lab>#1 over <num>#2", 4.0),
         ("glucose over 200", "<lab>#1 over <num>#2", 200),
+        ("glucose of 10-11.1 mmol/L", "<lab>#1 of <num>#2-<num>#3", 180.156),
         ("a temperature above 100.4 F", "a <vital>#1 above <num>#2", 38.0),
         ("urine output over 1.5 l", "<output>#1 over <num>#2", 1500.0),
     ],
