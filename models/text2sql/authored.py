@@ -49,7 +49,7 @@ class Writer:
     def __init__(self, database: str) -> None:
         from ehrqa_cli.engine.session import Session
 
-        session = Session(db=database)
+        session = Session(db=Path(database))
         self.linker: Any = session.linker
         index = self.linker.index
         self.patients = sorted(index.patients)

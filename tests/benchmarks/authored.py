@@ -34,6 +34,7 @@ from ehrqa_cli.engine.ways import by_form
 from ehrqa_cli.logical_form import Form, parse, print_form
 from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.vqa.oracle import OracleGraphs
+from ehrqa_cli.vqa.reader import Vqa
 
 _PATIENTS = 12  # that are tried until the gold form gives something
 _HEAD = re.compile(r"\w+")
@@ -99,8 +100,8 @@ def main() -> None:
     if args.model:
         parts["model"] = LocalModel(args.model)
     if args.scene_graphs:
-        parts["graphs"] = OracleGraphs.open(args.scene_graphs)
-    session = Session(db=args.db, **parts)
+        parts["graphs"] = Vqa(OracleGraphs.open(args.scene_graphs))
+    session = Session(db=Path(args.db), **parts)
     writer = Writer(args.db)
     todo = list(asked(args.files, args.split))
     if args.limit:

@@ -112,7 +112,8 @@ def _related(event: Event, item: Filter, src: EventTable) -> str:
         return _charged(src, inner)
     if item.name == "involving":
         other = source(inner)
-        inside = f"SELECT {other.table}.hadm_id FROM {other.origin}{where(rows(inner))}"
+        kept = where(rows(inner, _each(inner, item)))
+        inside = f"SELECT {other.table}.hadm_id FROM {other.origin}{kept}"
         return f"{src.table}.hadm_id IN ( {inside} )"
     main = (f"{src.table}.{src.time}", _place(item, src))
     own = f"other.subject_id = {src.table}.subject_id"
