@@ -15,7 +15,14 @@ from ehrqa_cli.logical_form.form import (
     Select,
     map_events,
 )
-from ehrqa_cli.logical_form.grammar import FILTER_NAMES, HEADS, REFS, RELATIONS, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import (
+    FILTER_NAMES,
+    HEADS,
+    REFS,
+    RELATIONS,
+    TIME_FILTERS,
+    TIMED,
+)
 
 
 def normalise(form: Form) -> Form:
@@ -47,8 +54,10 @@ _PEOPLE = ("patient", "female", "male", "race")
 def _plain(item: Filter, event: Event, pairs: bool) -> Filter:
     """After any of several is after the first of them; what is in the same visit as another event
     is in a visit with it."""
+    if item.query is not None:
+        return _of_listed(item, event)
     inner = item.event
-    if inner is None or item.query:
+    if inner is None:
         return item
     if item.window in (None, "beyond") and inner.order == _DECIDING.get(item.name, "none"):
         plain = not inner.extreme and inner.kind != "finding"
@@ -65,6 +74,21 @@ def _left(event: Event, head: str) -> Event:
     if event.kind != "discharge" or head not in _OF_STAYS or timed:
         return event
     return replace(event, kind="admission") if event.get("to", "died", "alive") else event
+
+
+def _of_listed(item: Filter, event: Event) -> Filter:
+    """To be among the patients with something is to have it."""
+    query = item.query
+    if not isinstance(query, Select) or query.head != "patients" or query.group or query.keep:
+        return item
+    other = query.event
+    fixed = (other.order, other.extreme, other.get("visit", "icu", "current", *_PEOPLE))
+    if any(fixed) or other.get("times", "times_atleast") or other.kind not in TIMED:
+        return item
+    if item.name == "notamong":
+        return Filter("without", event=other)
+    shared = event.get("visit", "icu", *TIME_FILTERS) and not other.get(*TIME_FILTERS)
+    return item if shared else Filter("with", event=other)
 
 
 _OF_STAYS = ("exists", "none", "count", "count_patients", "patients")

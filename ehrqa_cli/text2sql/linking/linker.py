@@ -36,7 +36,7 @@ _ABBREVIATION = re.compile(
 )
 _ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
-    r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
+    r"\b(?:cxrs?|x-?\s?ray(?:s|ed)?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
 
 
@@ -89,15 +89,15 @@ class Linker:
         """
         folded = fold(question)
         tokens = tokenize(folded)
-        if imaging is None:
-            imaging = study_id is not None or (
-                self.index.imaging and _IMAGING.search(folded) is not None
-            )
         ids, unknown = self._ids(folded)
+        if imaging is None:
+            named = study_id is not None or any(link.types == ("study",) for link in ids)
+            spoken = self.index.imaging and _IMAGING.search(folded) is not None
+            imaging = named or spoken
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
         limits = self._meant.restrictions(folded) if self._meant else []
-        named = [link for link in strings if link.types[0] in RESTRICTIONS]
+        tested_with = [link for link in strings if link.types[0] in RESTRICTIONS]
         said = [found.said for found in limits]
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
@@ -125,7 +125,7 @@ class Linker:
             text=plainer(text) if self._meant else text,
             links=tuple(links),
             unknown=tuple(names),
-            restrictions=(*named, *(found.link for found in limits)),
+            restrictions=(*tested_with, *(found.link for found in limits)),
             ambiguous=tuple(found.as_link(folded) for found in unmeant if found.meanings),
         )
 
