@@ -101,14 +101,18 @@ def fill_embeddings(
 
 def warm_up(net: Network, words: vocabulary.Vocabulary, run: Path) -> int:
     """Take over the weights of an earlier run's folder, or of a GGUF file that was exported, its
-    tokens by name; returns how many tokens. Layers that it lacks keep theirs."""
+    tokens by name; returns how many tokens. Further layers begin by adding nothing."""
     found, tokens, bpe_size = _exported(run) if run.suffix == ".gguf" else _trained(run)
     index = {t: i for i, t in enumerate(tokens)}
     state = dict(net.named_parameters())
     with torch.no_grad():
         for name, weight in state.items():
-            if name != "token_embd.weight" and name in found:
+            if name == "token_embd.weight":
+                continue
+            if name in found:
                 weight.copy_(found[name].view(weight.shape))
+            elif name.endswith(("attn_output.weight", "ffn_down.weight")):
+                weight.zero_()  # a further layer begins by adding nothing
         table, taken = found["token_embd.weight"], 0
         for i, token in enumerate(words.tokens):
             # A text token and a lexeme may be spelt alike: only like goes to like.

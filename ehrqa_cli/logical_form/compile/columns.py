@@ -42,7 +42,9 @@ def column(src: EventTable, name: str) -> str:
         return _in_icu(src, name)
     admission = dict(source(Event("admission")).columns)
     if name == "age_band":
-        return _beside("admissions", _decade("admissions.age"), "hadm_id", table)
+        decade = _decade("admissions.age")
+        own_age = table == "admissions"
+        return decade if own_age else _beside("admissions", decade, "hadm_id", table)
     if name in admission:
         return _beside("admissions", f"admissions.{admission[name]}", "hadm_id", table)
     if name in _PERSON:
