@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ehrqa_cli.contracts.types import Limits
-from ehrqa_cli.logical_form import EOS, Layout, Machine, compile_sql, normalise, parse, print_form
+from ehrqa_cli.logical_form import Layout, compile_sql, parse
 from ehrqa_cli.neuralsql import Context, bind
 
 FORMS = Path(__file__).parents[2] / "fixtures" / "forms"
