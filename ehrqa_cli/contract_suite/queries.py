@@ -29,6 +29,7 @@ def composed() -> tuple[str, ...]:
     now = Context("2100-12-31 23:59:00")
     return tuple(bind(compile_sql(parse(line)), now) for line in text.splitlines())
 
+
 UNORDERED = (
     "SELECT DISTINCT itemid FROM chartevents",
     "SELECT hadm_id, COUNT(*) FROM chartevents GROUP BY hadm_id",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.compile.relations import rows, stay_of
+from ehrqa_cli.logical_form.compile.relations import rows, stay_of, visit_of
 from ehrqa_cli.logical_form.compile.sentences import call
 from ehrqa_cli.logical_form.compile.values import (
     length,
@@ -43,10 +43,9 @@ def column(src: EventTable, name: str) -> str:
     admission = dict(source(Event("admission")).columns)
     if name == "age_band":
         decade = _decade("admissions.age")
-        own_age = table == "admissions"
-        return decade if own_age else _beside("admissions", decade, "hadm_id", table)
+        return decade if table == "admissions" else _of_visit(src, decade)
     if name in admission:
-        return _beside("admissions", f"admissions.{admission[name]}", "hadm_id", table)
+        return _of_visit(src, f"admissions.{admission[name]}")
     if name in _PERSON:
         return _beside("patients", f"patients.{_PERSON[name]}", "subject_id", table)
     plain = {"value": src.value, "unit": src.unit, "time": src.time, "endtime": src.end}.get(name)
@@ -59,6 +58,10 @@ def column(src: EventTable, name: str) -> str:
 
 def _beside(table: str, value: str, key: str, main: str) -> str:
     return f"( SELECT {value} FROM {table} WHERE {table}.{key} = {main}.{key} )"
+
+
+def _of_visit(src: EventTable, value: str) -> str:
+    return f"( SELECT {value} FROM admissions WHERE admissions.hadm_id = {visit_of(src)} )"
 
 
 def _decade(age: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.measures import in_unit
+from ehrqa_cli.logical_form.compile.measures import in_unit, median
 from ehrqa_cli.logical_form.compile.relations import inherited, key_of, relation_of, side, window
 from ehrqa_cli.logical_form.compile.values import unsupported, where
 from ehrqa_cli.logical_form.form import Select
@@ -33,4 +33,5 @@ def wait(select: Select) -> str:
         f"JOIN ( {to_side} ) AS T2 ON T1.subject_id = T2.subject_id{where(matched)} "
         "GROUP BY T1.subject_id, T1.t"
     )
-    return f"SELECT {HEADS[select.head].how.upper()}( m ) FROM ( {each} )"
+    how = HEADS[select.head].how
+    return median(each) if how == "median" else f"SELECT {how.upper()}( m ) FROM ( {each} )"
