@@ -55,18 +55,18 @@ INT_SLOTS = frozenset({"N", "H"})
 
 
 _READ = {name: read(name) for name in ("kinds", "heads", "filters", "particles")}
-_CLASSES: dict[str, str] = _READ["kinds"]["classes"]
+CLASSES: dict[str, str] = _READ["kinds"]["classes"]
 
 
 def _particles(name: str) -> dict[str, Particle]:
-    return entries(Particle, _READ["particles"][name], _CLASSES)
+    return entries(Particle, _READ["particles"][name], CLASSES)
 
 
-KINDS = entries(EventKind, _READ["kinds"]["kinds"], _CLASSES)
-IMAGE, STAYS, TIMED = (expand(name, _CLASSES) for name in ("image", "stays", "timed"))
-HEADS = entries(Head, _READ["heads"], _CLASSES)
+KINDS = entries(EventKind, _READ["kinds"]["kinds"], CLASSES)
+IMAGE, STAYS, TIMED = (expand(name, CLASSES) for name in ("image", "stays", "timed"))
+HEADS = entries(Head, _READ["heads"], CLASSES)
 # The order of this table is the order in which filters are written.
-FILTERS = entries(FilterSpec, _READ["filters"], _CLASSES)
+FILTERS = entries(FilterSpec, _READ["filters"], CLASSES)
 FILTER_NAMES = tuple(FILTERS)
 RELATIONS = tuple(name for name, spec in FILTERS.items() if spec.event)
 # A form may have several of these: "after the one and before the other".

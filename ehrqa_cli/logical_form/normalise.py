@@ -16,13 +16,16 @@ from ehrqa_cli.logical_form.form import (
     map_events,
 )
 from ehrqa_cli.logical_form.grammar import (
+    CLASSES,
     FILTER_NAMES,
     HEADS,
     REFS,
     RELATIONS,
+    STAYS,
     TIME_FILTERS,
     TIMED,
 )
+from ehrqa_cli.logical_form.word import expand
 
 
 def normalise(form: Form) -> Form:
@@ -42,7 +45,7 @@ def normalise(form: Form) -> Form:
     assert isinstance(select, Select)
     select = replace(select, event=_left(select.event, select.head))
     rule = _RULES.get(HEADS[select.head].normal)
-    return _either_way(rule(select) if rule else select)
+    return _either_way(_as_visits(_as_times(rule(select) if rule else select)))
 
 
 _OF_PAIRS = ("name", "top")  # taken over pairs of rows, which a relation makes
@@ -115,6 +118,46 @@ def _either_way(select: Select) -> Select:
     return replace(select, event=with_filters(inner, (*inner.filters, *people, asked)))
 
 
+def _as_times(select: Select) -> Select:
+    """Patients with a number of events, by a filter rather than by groups."""
+    group, head = select.group, {"keys": "patients", "count": "count_patients"}
+    name = _TIMES.get(group.having or "") if group else None
+    if group is None or group.limit is None or name is None or group.finish not in head:
+        return select
+    plain = select.head == "count" and group.key == "patients" and not (group.cut or group.also)
+    if not plain or select.also or select.per or select.event.kind in ("person", "study"):
+        return select
+    times = Filter(name, (group.limit,))
+    event = with_filters(select.event, (*select.event.filters, times))
+    return Select(head[group.finish], event)
+
+
+_TIMES = {"atleast": "times_atleast", "exactly": "times"}
+
+
+def _as_visits(select: Select) -> Select:
+    """Admissions with something are the visits with it; the visits with it in which an admission
+    is so and so are such admissions."""
+    event = select.event
+    relations = [item for item in event.filters if item.event or item.query]
+    if len(relations) != 1 or select.group or select.also or relations[0].name != "involving":
+        return select
+    (item,) = relations
+    inner = item.event
+    if inner is None or inner.order or inner.extreme or event.order or event.extreme:
+        return select
+    rest = tuple(f for f in event.filters if f is not item)
+    plain = all(f.name in _PEOPLE for f in rest) and not inner.get(*_PEOPLE)
+    of_admissions = select.head == "count" and event.kind == "admission"
+    if of_admissions and inner.kind in _IN_VISITS and plain:
+        return Select("count_visits", with_filters(inner, (*inner.filters, *rest)))
+    if select.head == "count_visits" and inner.kind == "admission" and event.kind in _IN_VISITS:
+        asked = replace(item, event=replace(event, filters=rest))
+        return Select("count", with_filters(inner, (*inner.filters, asked)))
+    return select
+
+
+_IN_VISITS = (*STAYS[1:], *expand("named", CLASSES))
 _DATED = ("visit", "icu", "current", "times", "times_atleast", *TIME_FILTERS)
 _DATED += ("aged", "older", "younger", "aged_from", "aged_to", "outside", "encounter")
 

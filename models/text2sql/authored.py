@@ -120,14 +120,25 @@ def found_links(slots: Sequence[Slot], linked: LinkedQuestion) -> list[int | str
     return found
 
 
-def renumbered(form: str, slots: Sequence[Slot], found: Sequence[int | str | None]) -> Form | None:
-    """The form over links; without what the linker takes as a restriction. None: it cannot be."""
+def renumbered(
+    form: str, slots: Sequence[Slot], found: Sequence[int | str | None], links: Sequence[Link] = ()
+) -> Form | None:
+    """The form over links; without what the linker takes as a restriction. None: it cannot be.
+
+    A small number that the form has as it is becomes the link that says it, where there is one.
+    """
     lost = False
+    used = {to for to in found if isinstance(to, int)}
 
     def number(arg: Arg, slot: str) -> Arg:
         nonlocal lost
-        if not isinstance(arg, Ref):
-            return arg
+        if isinstance(arg, Lit):
+            said = (k for k, x in enumerate(links, 1) if x.types == ("num",) and k not in used)
+            same = next((k for k in said if links[k - 1].value == arg.value), None)
+            if slot not in INT_SLOTS or same is None:
+                return arg
+            used.add(same)
+            return Ref(same)
         to = found[arg.n - 1]
         if isinstance(to, int):
             return Ref(to)
@@ -202,7 +213,7 @@ def pair(job: tuple[dict[str, Any], int]) -> tuple[dict[str, Any] | None, str]:
         if missed:
             return None, f"unlinked {slots[min(missed)].kind}"
         try:
-            made = renumbered(row["form"], slots, found)
+            made = renumbered(row["form"], slots, found, linked.links)
         except EhrqaError as error:
             return None, f"error {error}"
         if made is None:

@@ -69,7 +69,7 @@ def gold(
             if not missed:
                 break
             other = frozenset(other | missed)
-        form = None if missed else renumbered(row["form"], slots, found)
+        form = None if missed else renumbered(row["form"], slots, found, linked.links)
         if form is None:
             return None
         rows = told(form, linked, session)
