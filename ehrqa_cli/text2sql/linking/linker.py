@@ -39,6 +39,11 @@ _IMAGING = re.compile(
     r"\b(?:cxrs?|x-?\s?ray(?:s|ed)?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
 )
 
+# A film of the chest is a study here, not a procedure.
+_FILM = re.compile(
+    r"(?:chest |portable |plain )*(?:cxrs?|x-?\s?rays?|radiographs?|films?)(?: chest)?"
+)
+
 
 class Linker:
     """Links questions to the values of one database.
@@ -96,6 +101,8 @@ class Linker:
             imaging = named or spoken
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
+        if imaging:
+            strings = [link for link in strings if not _is_film(link, folded)]
         limits = self._meant.restrictions(folded) if self._meant else []
         tested_with = [link for link in strings if link.types[0] in RESTRICTIONS]
         said = [found.said for found in limits]
@@ -214,6 +221,10 @@ class Linker:
             if not any(link.start < new.end and new.start < link.end for new in added)
         ]
         return sorted([*kept, *added], key=lambda link: link.start), unresolved
+
+
+def _is_film(link: Link, folded: str) -> bool:
+    return "proc" in link.types and bool(_FILM.fullmatch(folded[link.start : link.end]))
 
 
 def _by_span(matches: Iterable[Match], tokens: list[Token], folded: str, how: str) -> list[Link]:
