@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ehrqa_cli.logical_form.compile.beside import beside
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
 from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, INNER, Layout, members
@@ -42,17 +43,10 @@ def _compile(form: Form) -> str:
         raise unsupported("the model declined")
     op = OPS[form.op]
     if form.op == "beside":
-        answers = ", ".join(f"( {_compile(part)} )" for part in _side_by_side(form))
-        return op.sql.format(answers=answers)
+        return beside(form, _compile)
     if op.by_group and _both_grouped(form):
         return between(form.op, *selects(form))
     return op.sql.format(left=_compile(form.left), right=_compile(form.right))
-
-
-def _side_by_side(form: Form) -> list[Form]:
-    if isinstance(form, Combine) and form.op == "beside":
-        return [*_side_by_side(form.left), *_side_by_side(form.right)]
-    return [form]
 
 
 def _both_grouped(form: Combine) -> bool:

@@ -19,7 +19,7 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
 )
 from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
-from ehrqa_cli.logical_form.grammar import COLUMNS, FILTERS, HEADS, KEYS, KINDS
+from ehrqa_cli.logical_form.grammar import COLUMNS, FILTERS, HEADS, KEYS, KINDS, SETS
 
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _LISTED = ("patients", "visits", "icustays")
@@ -94,7 +94,7 @@ def _among(item: Filter, _event: Event, src: EventTable) -> str:
 
 def _listed(query: Form) -> str:
     """What a query lists: the column of patients, visits or ICU stays. Raises FormError."""
-    if isinstance(query, Combine) and query.op in ("except", "union", "intersect"):
+    if isinstance(query, Combine) and query.op in SETS:
         left, right = _listed(query.left), _listed(query.right)
         if left == right:
             return left
