@@ -163,7 +163,8 @@ class Linker:
         found = [*self._meant.find(folded, tokens, self._matcher.find(tokens))]
         links = [link for link in found if isinstance(link, Link)]
         if imaging:
-            links += _by_span(self._findings.find(tokens), tokens, folded, "finding")
+            seen = _by_span(self._findings.find(tokens), tokens, folded, "finding")
+            links = _either(links, seen)
         if len(self._unused):
             links += _by_span(self._unused.find(tokens), tokens, folded, "dictionary")
         return links, [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
@@ -221,6 +222,20 @@ class Linker:
             if not any(link.start < new.end and new.start < link.end for new in added)
         ]
         return sorted([*kept, *added], key=lambda link: link.start), unresolved
+
+
+def _either(links: list[Link], seen: list[Link]) -> list[Link]:
+    """Names of concepts and of findings; what is both ("pneumothorax") has the types of both, and
+    is called as the finding is."""
+    findings = {(link.start, link.end): link for link in seen}
+    both = []
+    for link in links:
+        found = findings.pop((link.start, link.end), None)
+        if found is not None:
+            types = sorted({*link.types, *found.types}, key=ORDER.__getitem__)
+            link = replace(link, types=tuple(types), value=found.value)
+        both.append(link)
+    return [*both, *findings.values()]
 
 
 def _is_film(link: Link, folded: str) -> bool:
