@@ -16,6 +16,7 @@ from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
 from ehrqa_cli.text2sql.linking.clashes import clashing
 from ehrqa_cli.text2sql.linking.context import (
+    SPOKEN_OF,
     allowed,
     nearest_naming,
     ordinary_word_allowed,
@@ -309,7 +310,9 @@ def _rule(text: str, tokens: list[Token], first: int, last: int) -> Callable[[st
         rule = _single
     elif phrase in _SPELT_ALIKE and not _COMPARED.match(text[tokens[last - 1].end :]):
         rule = ordinary_word_allowed
-    return lambda kind: rule(kind, tokens, first, last, text)
+    # "on medicare", "spanish speaking": a phrase of several words speaks of its kind itself.
+    told = SPOKEN_OF if last - first > 1 else frozenset()
+    return lambda kind: kind in told or rule(kind, tokens, first, last, text)
 
 
 def _one(concepts: list[Concept]) -> list[Concept]:
