@@ -262,6 +262,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--db", required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--split", default="train", help="train, tune, held or family")
     parser.add_argument("--variants", type=int, default=2)
     parser.add_argument("--dropped", type=Path, help="write what was dropped, and why, here")
     parser.add_argument("--workers", type=int, default=2)
@@ -269,7 +270,8 @@ def main() -> None:
     counts: Counter[str] = Counter()
     seen: set[tuple[str, str]] = set()
     dropped = args.dropped.open("w") if args.dropped else None
-    work = [(row, v) for row in rows(args.files) for v in range(args.variants)]
+    found = (row for row in rows(args.files) if row.get("split", args.split) == args.split)
+    work = [(row, v) for row in found for v in range(args.variants)]
     with multiprocessing.Pool(args.workers, _start, (args.db,)) as pool, args.out.open("w") as out:
         for (row, _), (made, why) in zip(work, pool.imap(pair, work, chunksize=32), strict=True):
             if made and (made["text"], made["form"]) in seen:
