@@ -20,16 +20,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from prepare import writable
+
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
-from ehrqa_cli.logical_form import EOS, Machine, normalise, parse, print_form
+from ehrqa_cli.logical_form import normalise, parse, print_form
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Form, Lit, Ref, map_args, map_events
 from ehrqa_cli.logical_form.grammar import INT_SLOTS, RESTRICTIONS
 
 SLOT = re.compile(r"\{(\w+):([^{}]+)\}")
 DATES = ("year", "ym", "ymd", "md", "stamp", "mon", "quarter", "num")
-THEN = " ;; "  # between what was asked before and a follow-up
+_TRIES = 4
 _MONTHS = ["January", "March", "April", "June", "July", "August", "October", "November", "December"]
 
 
@@ -99,6 +101,30 @@ class Writer:
             made, place = made + said, match.end()
         return made + text[place:], slots
 
+    def linked(
+        self, text: str, other: frozenset[int], rng: random.Random
+    ) -> tuple[LinkedQuestion, list[Slot], list[int | str | None], frozenset[int]]:
+        """The filled question with its links, its slots and what they became; a slot whose words
+        are not found is said in another name (``other``: all that are). Raises EhrqaError."""
+        for _ in range(_TRIES):
+            made, slots = self.fill(text, other, rng)
+            linked = self.linker.link(made)
+            found = found_links(slots, linked)
+            missed = unlinked(slots, found)
+            if not missed:
+                break
+            other |= missed
+        return linked, slots, found, other
+
+
+def unlinked(slots: Sequence[Slot], found: Sequence[int | str | None]) -> frozenset[int]:
+    """The slots that became no link; a single digit may stay a number in the form."""
+    return frozenset(
+        k
+        for k, (slot, to) in enumerate(zip(slots, found, strict=True))
+        if to is None and not (slot.kind == "num" and slot.words.isdigit() and len(slot.words) < 2)
+    )
+
 
 def _fits(slot: Slot, link: Link) -> bool:
     wanted = (
@@ -163,17 +189,6 @@ def _restricts(item: Filter) -> bool:
     return bool(args)
 
 
-def writable(form: str, links: Sequence[Link]) -> bool:
-    """Whether the decoding machine could write this form."""
-    machine = Machine([link.types for link in links])
-    try:
-        for word in (*form.split(), EOS):
-            machine.push(word)
-    except ValueError:
-        return False
-    return True
-
-
 _writer: Writer | None = None
 
 
@@ -189,23 +204,11 @@ def pair(job: tuple[dict[str, Any], int]) -> tuple[dict[str, Any] | None, str]:
     rng = random.Random(f"{row['id']}/{variant}")
     count = len(SLOT.findall(row["q"]))
     other = frozenset(range(count)) if variant else frozenset()
-    for _ in range(4):
-        text, slots = _writer.fill(row["q"], other, rng)
-        try:
-            linked = _writer.linker.link(text)
-        except EhrqaError as error:
-            return None, f"error {error}"
-        found = found_links(slots, linked)
-        # "half of three": a small number that is no link stays a number in the form
-        missed = {
-            k
-            for k, (slot, to) in enumerate(zip(slots, found, strict=True))
-            if to is None
-            and not (slot.kind == "num" and slot.words.isdigit() and len(slot.words) < 2)
-        }
-        if not missed or row["form"] == "abstain":
-            break
-        other = frozenset(other | missed)
+    try:
+        linked, slots, found, other = _writer.linked(row["q"], other, rng)
+    except EhrqaError as error:
+        return None, f"error {error}"
+    missed = unlinked(slots, found)
     if len(linked.links) > 16:
         return None, "over 16 links"
     form: str | None = row["form"]

@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "models" / "text2sql"))
 
-from authored import Writer, found_links, renumbered, rows
+from authored import Writer, renumbered, rows, unlinked
 from concepts import same
 
 from ehrqa_cli.contracts.errors import EhrqaError
@@ -37,7 +37,6 @@ from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
 
 _PATIENTS = 12  # that are tried until the gold form gives something
-_HEAD = re.compile(r"\w+")
 
 
 def told(form: Form, linked: LinkedQuestion, session: Session) -> list[list[Any]] | None:
@@ -57,18 +56,8 @@ def gold(
     best = None
     for seed in range(_PATIENTS):
         rng = random.Random(f"{row['id']}/{seed}")
-        other: frozenset[int] = frozenset()
-        for _ in range(4):
-            text, slots = writer.fill(row["q"], other, rng)
-            linked = session.linker.link(text)
-            found = found_links(slots, linked)
-            missed = {
-                k for k, to in enumerate(found)
-                if to is None and not (slots[k].kind == "num" and slots[k].words.isdigit())
-            }  # fmt: skip
-            if not missed:
-                break
-            other = frozenset(other | missed)
+        linked, slots, found, other = writer.linked(row["q"], frozenset(), rng)
+        missed = unlinked(slots, found)
         form = None if missed else renumbered(row["form"], slots, found, linked.links)
         if form is None:
             return None

@@ -61,5 +61,6 @@ def _single(form: Form) -> bool:
     if form.group or form.keep:
         return form.group is not None and form.group.finish in (set(_OF_ONE_NUMBER) - {"values"})
     event = form.event
-    one = event.order or event.extreme or event.get("current", "visit")
+    visit = event.kind in ("admission", "discharge") and event.get("current", "visit")
+    one = event.order or event.extreme or visit
     return bool(one) or event.kind == "person" or form.head in (*GROUPED, *_SINGLE)
