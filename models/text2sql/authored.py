@@ -28,6 +28,7 @@ from ehrqa_cli.ehr import cxr_vocabulary
 from ehrqa_cli.logical_form import normalise, parse, print_form
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Form, Lit, Ref, map_args, map_events
 from ehrqa_cli.logical_form.grammar import INT_SLOTS, RESTRICTIONS
+from ehrqa_cli.text2sql.tokens import THEN
 
 SLOT = re.compile(r"\{(\w+):([^{}]+)\}")
 DATES = ("year", "ym", "ymd", "md", "stamp", "mon", "quarter", "num")
@@ -237,8 +238,8 @@ def pair(job: tuple[dict[str, Any], int]) -> tuple[dict[str, Any] | None, str]:
 
 
 def rows(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """One row a question: of a conversation the first, the follow-ups with what was asked before,
-    and each follow-up as a whole question."""
+    """One row a question: of a conversation the first, and each follow-up as a whole question and
+    (its id ends in ``+``) as it was said, after what was asked before."""
     for path in paths:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if not line.strip():
@@ -255,9 +256,25 @@ def rows(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
 def _turns(
     turns: list[dict[str, str]], key: str, shared: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    before = ""
     for number, turn in enumerate(turns):
         whole = turn.get("full", turn["q"])
         yield {**shared, "id": f"{key}.{number}", "q": whole, "form": turn["form"]}
+        if number and (form := _after(before, turn)) is not None:
+            said = f"{before} {THEN} {turn['q']}"
+            yield {**shared, "id": f"{key}.{number}+", "q": said, "form": form}
+        before = whole
+
+
+def _after(before: str, turn: dict[str, str]) -> str | None:
+    """The form of a follow-up over the placeholders of what was asked before and of what is said
+    now; None where it needs one that neither has."""
+    found = SLOT.findall(f"{before} {turn['q']}")
+    last = {slot: number for number, slot in enumerate(found, 1)}
+    slots = SLOT.findall(turn["full"])
+    if not set(slots) <= set(last):
+        return None
+    return re.sub(r"#(\d+)", lambda m: f"#{last[slots[int(m[1]) - 1]]}", turn["form"])
 
 
 def main() -> None:

@@ -100,6 +100,7 @@ def main() -> None:
     for row in todo:
         case: dict[str, Any] = {"id": row["id"], "q": row["q"], "gold": row["form"]}
         kind = "films" if re.search(r"\b(study|finding|wide_\w+)\b", row["form"]) else "tables"
+        kind = "follow-ups as said" if row["id"].endswith("+") else kind
         kind = "declined" if row["form"] == "abstain" else kind
         got = "no gold"
         if row["form"] == "abstain":

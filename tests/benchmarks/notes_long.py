@@ -34,7 +34,7 @@ from shared import OWN_NOTES, hit, imported, rows_of, wilson
 
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.find.lexical import Group, groups, matches
-from ehrqa_cli.notes.find.wordpieces import token_ids
+from ehrqa_cli.words.wordpieces import token_ids
 from ehrqa_cli.notes.lines import split
 from ehrqa_cli.notes.read.question import telling
 
