@@ -5,7 +5,8 @@ against the form that its writer and a second reader gave it.
 
 No thresholds and no second opinion: the model's form is run as it is. Placeholders are filled as
 for training (models/text2sql/authored.py), with a patient for whom the gold form gives something.
-``--out`` keeps a row a question.
+``--out`` keeps a row a question. ``--questions FILE`` asks nothing: it writes the questions with
+the rows that they should give, as `ehrqa eval own` and `ehrqa calibrate` read them.
 """
 
 from __future__ import annotations
@@ -73,6 +74,19 @@ def asked(paths: list[Path], split: str) -> Iterator[dict[str, Any]]:
     yield from (row for row in rows(paths) if row.get("split", split) == split)
 
 
+def as_questions(
+    todo: list[dict[str, Any]], writer: Writer, session: Session
+) -> Iterator[dict[str, Any]]:
+    """The questions with their rows; those whose form gives nothing are left out."""
+    for row in todo:
+        shared = {"id": row["id"], "group": row["id"].split("-")[0]}
+        if row["form"] == "abstain":
+            text, _ = writer.fill(row["q"], frozenset(), random.Random(row["id"]))
+            yield {**shared, "question": text, "answerable": False}
+        elif (made := gold(row, writer, session)) is not None and made[2] is not None:
+            yield {**shared, "question": made[0].question, "answer": made[2]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
@@ -81,6 +95,7 @@ def main() -> None:
     parser.add_argument("--split", default="held")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--questions", type=Path, help="write the questions here, ask nothing")
     parser.add_argument("--model", type=Path, help="a GGUF beside its manifest.json")
     args = parser.parse_args()
     counted: dict[str, Counter[str]] = {}
@@ -96,6 +111,10 @@ def main() -> None:
     if args.limit:
         random.Random(18).shuffle(todo)
         todo = todo[: args.limit]
+    if args.questions:
+        lines = (json.dumps(row) for row in as_questions(todo, writer, session))
+        args.questions.write_text("\n".join(lines) + "\n")
+        return
     spent = []
     for row in todo:
         case: dict[str, Any] = {"id": row["id"], "q": row["q"], "gold": row["form"]}

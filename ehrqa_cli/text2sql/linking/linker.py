@@ -24,8 +24,7 @@ from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
 from ehrqa_cli.text2sql.linking.mentions import any_organism
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
 from ehrqa_cli.text2sql.linking.numbers import find_numbers
-from ehrqa_cli.text2sql.linking.plainer import plainer, spelled
-from ehrqa_cli.text2sql.linking.render import ORDER, render
+from ehrqa_cli.text2sql.linking.render import ORDER, render, spelled
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
 from ehrqa_cli.text2sql.linking.weekdays import find_weekdays
 from ehrqa_cli.words.lists import word_list
@@ -126,10 +125,9 @@ class Linker:
             said += as_prescribed(folded, links)
             names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
-        text = spelled(render(folded, links, unknown, said))
         return LinkedQuestion(
             question=question,
-            text=plainer(text) if self._meant else text,
+            text=spelled(render(folded, links, unknown, said)),
             links=tuple(links),
             unknown=tuple(names),
             restrictions=(*tested_with, *(found.link for found in limits)),

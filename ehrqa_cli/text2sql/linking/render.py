@@ -11,6 +11,14 @@ from ehrqa_cli.logical_form.grammar import TYPES
 ORDER = {kind: place for place, kind in enumerate(TYPES)}
 _QUOTES = "\"'`"
 _SPACES = re.compile(r"\s+")
+# Signs before a number, in the words of the questions that models learn from.
+_SIGNS = {
+    **dict.fromkeys((">=", "=>", "\u2265", "\u2a7e"), "at least"),
+    **dict.fromkeys(("<=", "=<", "\u2264", "\u2a7d"), "at most"),
+    **{">": "greater than", "<": "less than"},
+}
+# Not the ">" of "<drug><num>#1"
+_SIGN = re.compile(rf"\s*(?<![a-z])({'|'.join(_SIGNS)})\s*(?=<(?:num|dur)>#)")
 
 
 def placeholder(types: Sequence[str], number: int) -> str:
@@ -48,3 +56,8 @@ def render(
         place = end
     pieces += [folded[place:], added]
     return _SPACES.sub(" ", "".join(pieces)).strip()
+
+
+def spelled(text: str) -> str:
+    """``text`` with its signs in words: "> <num>#1" is "greater than <num>#1"."""
+    return _SIGN.sub(lambda found: f" {_SIGNS[found[1]]} ", text).strip()
