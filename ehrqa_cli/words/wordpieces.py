@@ -101,6 +101,12 @@ def _piece_ids(word: str) -> list[int]:
 
 
 @cache
+def whole_words() -> frozenset[str]:
+    """The vocabulary's whole words: common English, and the names that it has often read."""
+    return frozenset(word for word in _vocabulary() if word.isalpha())
+
+
+@cache
 def _vocabulary() -> dict[str, int]:
     lines = _VOCABULARY.read_text(encoding="utf-8").split("\n")
     return {word: k for k, word in enumerate(lines) if word}
