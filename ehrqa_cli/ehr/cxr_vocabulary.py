@@ -1,4 +1,4 @@
-"""The vocabulary of chest X-ray findings: 36 objects, 68 attributes and 5 categories (cxr_words.txt).
+"""The vocabulary of chest X-rays: 36 objects, 68 attributes, 5 categories (cxr_words.txt).
 
 Names as MIMIC-CXR-VQA spells them (Bae et al. 2023, arXiv:2310.18652, from the Chest ImaGenome
 relations), each with what people say instead.

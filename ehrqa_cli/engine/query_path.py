@@ -26,7 +26,6 @@ from ehrqa_cli.engine.lexicon import Unused, added
 from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
-from ehrqa_cli.engine.repair import repaired
 from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
@@ -39,6 +38,7 @@ from ehrqa_cli.logical_form import (
     compile_sql,
     describe,
     flaw,
+    normalise,
     parse,
     print_form,
     used_links,
@@ -99,7 +99,7 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         return Written(linked, None, query.neuralsql)
     try:
         written = parse(query.logical_form)
-        return read(run, linked, repaired(written, linked), written)
+        return read(run, linked, normalise(written), written)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 

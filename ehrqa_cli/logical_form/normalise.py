@@ -72,7 +72,10 @@ def _plain(item: Filter, event: Event, pairs: bool) -> Filter:
 
 
 def _left(event: Event, head: str) -> Event:
-    """Who was discharged somewhere had an admission that ended there, whenever that was."""
+    """Who was discharged somewhere had an admission that ended there, whenever that was; a death
+    in a stay is an admission that ended in it."""
+    if event.kind == "death" and head in _OF_STAYS and event.get("involving", "notinvolving"):
+        return with_filter(replace(event, kind="admission"), Filter("died"))
     timed = event.order or event.get(*TIME_FILTERS, *RELATIONS)
     if event.kind != "discharge" or head not in _OF_STAYS or timed:
         return event

@@ -29,10 +29,9 @@ from concepts import same
 
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import LinkedQuestion
-from ehrqa_cli.engine.repair import repaired
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.engine.ways import by_form
-from ehrqa_cli.logical_form import Form, parse, print_form
+from ehrqa_cli.logical_form import Form, normalise, parse, print_form
 from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
@@ -158,7 +157,7 @@ def judged(
         return "right"
     if query == "abstain":
         return "declined"
-    ours = told(repaired(parse(query), linked), linked, session)
+    ours = told(normalise(parse(query)), linked, session)
     if its is None:
         return "wrong form, nothing to compare"
     return "right" if ours is not None and same(ours, its) else "wrong"

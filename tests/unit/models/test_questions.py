@@ -1,4 +1,4 @@
-"""The authored questions: every form can be written for its question, and none is said too often."""
+"""The authored questions: every form can be written for its question; none is said too often."""
 
 from __future__ import annotations
 
