@@ -17,6 +17,7 @@ from ehrqa_cli.logical_form.compile.relations import (
 from ehrqa_cli.logical_form.compile.values import (
     days,
     ended,
+    in_unit,
     length,
     literal,
     measure,
@@ -27,7 +28,7 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.form import Event, Filter, Select
+from ehrqa_cli.logical_form.form import Event, Filter, Keep, Lit, Select
 from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PAIRED, PERIODS
 
 _PAIRED = ("after", "before", "with")
@@ -35,6 +36,7 @@ _PAIRED = ("after", "before", "with")
 
 def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    select = _longest(select)
     if images.is_image(select):
         return images.compile_image(select)
     if select.also and select.head not in PAIRED:
@@ -46,6 +48,16 @@ def compile_select(select: Select) -> str:
     if select.group:
         return groups.grouped(select, select.group)
     return WRITERS[HEADS[select.head].sql](select)
+
+
+def _longest(select: Select) -> Select:
+    """Of what has a value too, the extreme one of a length is the longest or shortest."""
+    event, heads = select.event, (select.head, *select.also)
+    plain = event.extreme and not (event.order or select.group) and "value" not in heads
+    if not plain or "length" not in heads or not source(event).value:
+        return select
+    which = "most" if event.extreme == "highest" else "least"
+    return replace(select, event=replace(event, extreme=None), keep=Keep(which, Lit(1)))
 
 
 def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> str:
@@ -79,7 +91,7 @@ def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
     over = not (event.order or event.get("current"))
-    return one_row(event, src, measures.in_unit(select, length(src)), over=over)
+    return one_row(event, src, in_unit(select, length(src)), over=over)
 
 
 def _end(select: Select) -> str:
