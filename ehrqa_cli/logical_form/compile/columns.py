@@ -115,6 +115,15 @@ def _label(src: EventTable) -> str:
     return f"( SELECT {table}.{look.label} FROM {table} WHERE {table}.{look.key} = {code} )"
 
 
+def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
+    """Names for codes: through the dictionary, or the codes themselves."""
+    look = src.lookup
+    if look is None:
+        return codes
+    name = f"{look.table}.{look.label}"
+    return f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
+
+
 def _listed(select: Select, src: EventTable) -> str:
     names = (select.head, *select.also)
     shown = {n: column(src, n) for n in names}
