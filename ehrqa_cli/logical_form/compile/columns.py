@@ -92,11 +92,10 @@ def _in_icu(src: EventTable, name: str) -> str:
     if src.via == "stay" and not src.rows:
         return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
     if src.left:
-        return (
-            "( SELECT MAX( ward.careunit ) FROM ( SELECT hadm_id, careunit, ROW_NUMBER() OVER ( "
-            "PARTITION BY hadm_id ORDER BY intime DESC ) AS r FROM transfers WHERE careunit "
-            f"IS NOT NULL ) AS ward WHERE ward.r = 1 AND ward.hadm_id = {visit_of(src)} )"
-        )
+        # The unit behind the latest time, as one aggregate: any database can join by it.
+        unit = "strftime('%Y-%m-%d %H:%M:%S',ward.intime) || ward.careunit"
+        latest = f"SELECT SUBSTR( MAX( {unit} ), 20 ) FROM transfers AS ward"
+        return f"( {latest} WHERE ward.hadm_id = {visit_of(src)} )"
     time = f"{src.table}.{src.time}"
     return (
         "( SELECT MIN( ward.careunit ) FROM transfers AS ward WHERE "
