@@ -49,7 +49,9 @@ _MONTHS = {str(k): calendar.month_name[k] for k in range(1, 13)}
 def describe(form: Form) -> str:
     """The form as an English phrase; references are shown as ``#n``."""
     if isinstance(form, Combine):
-        return f"({describe(form.left)}) {OPS[form.op].says} ({describe(form.right)})"
+        both = f"({describe(form.left)}) {OPS[form.op].says} ({describe(form.right)})"
+        cut = CUTS[form.cut].says.format(show(form.most)) if form.cut and form.most else ""
+        return f"{both}, {cut}" if cut else both
     if isinstance(form, Compare):
         limit = HAVING[form.sign].says.format(show(form.limit))
         return f"whether ({describe(form.form)}) is {limit}"
@@ -88,8 +90,10 @@ def show(arg: Arg) -> str:
 def _select(select: Select) -> str:
     head, kind = HEADS[select.head], KINDS[select.event.kind]
     event = _event(select.event)
+    unit = STRUCTURE[HOURS].says if select.per == HOURS else "days"
     if select.also and select.head in PAIRED:
-        return f"{', '.join(COLUMNS[h].column for h in (select.head, *select.also))} of {event}"
+        names = (COLUMNS[h].column.format(unit=unit) for h in (select.head, *select.also))
+        return f"{', '.join(names)} of {event}"
     if select.also:
         each = (_select(replace(select, head=h, also=())) for h in (select.head, *select.also))
         return "; ".join(each)
@@ -100,7 +104,7 @@ def _select(select: Select) -> str:
         *map(show, select.args),
         event=event,
         how=MADE[head.how].says if head.how else "",
-        unit=STRUCTURE[HOURS].says if select.per == HOURS else "days",
+        unit=unit,
         per=f" {PERIODS[select.per].says}" if select.per in PERIODS else "",
         named=kind.named,
         several=kind.several or f"{noun}s",
@@ -186,7 +190,7 @@ def _filter(item: Filter, encounter: str | None = None) -> str:
         kind=encounter,
         event=_related(item.event) if item.event else "",
         query=f"({describe(item.query)})" if item.query else "",
-        window=WINDOWS[item.window].says.format(*args) if item.window else "",
+        window=" ".join(WINDOWS[w].says.format(*args) for w in (item.window, item.tie) if w),
         finding=_finding(item.items, item.places),
         which=WHICH[item.which].says if item.which else "",
         at=f", at {args[0]}" if spec.at and args else "",

@@ -48,12 +48,14 @@ ABNORMALITY = Items((Lit("abnormality"),), ("*",))
 
 @dataclass(frozen=True)
 class Filter:
-    """One filter of an event; which fields are set follows from its FilterSpec."""
+    """One filter of an event; which fields are set follows from its FilterSpec. ``tie`` is one of
+    TIES, beside a window that is a span."""
 
     name: str
     args: tuple[Arg, ...] = ()
     event: Event | None = None
     window: str | None = None
+    tie: str | None = None
     which: str | None = None
     items: Items | None = None
     places: Items | None = None
@@ -133,11 +135,13 @@ class Compare:
 
 @dataclass(frozen=True)
 class Combine:
-    """Two forms joined by an operation."""
+    """Two forms joined by an operation; of groups, those with the ``most`` or least (``cut``)."""
 
     op: str
     left: Form
     right: Form
+    cut: str | None = None
+    most: Arg | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,8 @@ def _form_words(form: Form) -> Iterator[str]:
     if isinstance(form, Combine):
         yield from ("(", *_form_words(form.left), ")", form.op)
         yield from ("(", *_form_words(form.right), ")")
+        if form.cut and form.most is not None:
+            yield from (form.cut, print_arg(form.most))
         return
     if isinstance(form, Compare):
         yield from ("(", *_form_words(form.form), ")", form.sign, print_arg(form.limit))
@@ -250,6 +256,8 @@ def _filter_words(item: Filter) -> Iterator[str]:
         if k and spec.many:
             yield "or"
         yield print_arg(arg)
+    if item.tie:
+        yield item.tie
 
 
 Mapper = Callable[[Arg, str], Arg]
@@ -260,7 +268,9 @@ def map_args(form: Form, change: Mapper) -> Form:
     if isinstance(form, Abstain):
         return form
     if isinstance(form, Combine):
-        return Combine(form.op, map_args(form.left, change), map_args(form.right, change))
+        left, right = map_args(form.left, change), map_args(form.right, change)
+        most = change(form.most, "N") if form.most is not None else None
+        return replace(form, left=left, right=right, most=most)
     if isinstance(form, Compare):
         return Compare(map_args(form.form, change), form.sign, change(form.limit, "H"))
     slots = HEADS[form.head].args

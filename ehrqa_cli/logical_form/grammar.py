@@ -80,6 +80,7 @@ EXTREMES = _particles("extremes")
 WHICH = {**ORDERS, **_particles("which")}
 WINDOWS = _particles("windows")
 SPANS = frozenset(name for name, spec in WINDOWS.items() if "{0}" in spec.says)
+TIES = ("samevisit", "samestay")  # may follow a span: near it, and in the same stay
 COMPARISONS = _particles("comparisons")
 # Grouping: which groups are kept by their number, and what is shown or made of the numbers.
 CUTS = _particles("cuts")
@@ -114,6 +115,11 @@ def windows_of(name: str) -> tuple[str, ...]:
     wanted = FILTERS[name].window
     inside = "inside" if wanted == "inside" else ""
     return tuple(w for w, spec in WINDOWS.items() if wanted and spec.part == inside)
+
+
+def ties_of(window: str | None) -> tuple[str, ...]:
+    """The windows that may follow this one."""
+    return TIES if window in ("within", "beyond") else ()
 
 
 def inner_kinds(name: str) -> tuple[str, ...]:

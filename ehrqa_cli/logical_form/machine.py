@@ -42,6 +42,7 @@ from ehrqa_cli.logical_form.grammar import (
     common,
     inner_kinds,
     measurable,
+    ties_of,
     windows_of,
 )
 
@@ -163,7 +164,9 @@ class Machine:
     def _joined_options(self, symbol: Symbol) -> Options:
         """After a form in parentheses: another one, or a number to compare with."""
         other: tuple[Symbol, ...] = (_words("("), ("form", symbol[1]), _words(")"))
-        return dict.fromkeys(OPS, other) | dict.fromkeys(HAVING, (("slot", "H"),))
+        cut: Symbol = ("limit", "N", *CUTS)
+        ops = {op: (*other, cut) if spec.by_group else other for op, spec in OPS.items()}
+        return ops | dict.fromkeys(HAVING, (("slot", "H"),))
 
     def _after_head(self, head: str) -> tuple[Symbol, ...]:
         spec = HEADS[head]
@@ -225,11 +228,16 @@ class Machine:
             found |= dict.fromkeys(ORDERS, after)
         if not alone or spec.extreme:
             found |= dict.fromkeys(EXTREMES, (top,))
-        if alone and spec.hours:
-            found[HOURS] = (_opt(*ORDERS), _opt(*EXTREMES), top)
+        if any(HEADS[h].hours for h in heads):
+            found[HOURS] = (("unit", *heads),)
         if len(heads) < MOST_PAIRED:
             found["also"] = (("column", *heads),)
         return found
+
+    def _unit_options(self, symbol: Symbol) -> Options:
+        """What may follow columns and their unit: no further column."""
+        found = self._rest_options(symbol)
+        return {k: after for k, after in found.items() if k not in (HOURS, "also")}
 
     def _nth_options(self, symbol: Symbol) -> Options:
         """After an order word: the extreme one, or one of each group."""
@@ -355,8 +363,8 @@ class Machine:
         return (("other",), *slots) if spec.other else slots
 
     def _window_options(self, symbol: Symbol) -> Options:
-        after: tuple[Symbol, ...] = (("slot", "DUR"),)
-        return {w: after if w in SPANS else () for w in windows_of(symbol[1])}
+        windows, after = windows_of(symbol[1]), ("slot", "DUR")
+        return {w: (after, _opt(*ties_of(w))) if w in SPANS else () for w in windows}
 
     def _at_options(self, _symbol: Symbol) -> Options:
         return {"at": (("slot", "AT"),)}

@@ -31,7 +31,7 @@ from ehrqa_cli.logical_form.word import expand
 def normalise(form: Form) -> Form:
     """The canonical form with the same meaning."""
     if isinstance(form, Combine):
-        return _as_one(Combine(form.op, normalise(form.left), normalise(form.right)))
+        return _as_one(replace(form, left=normalise(form.left), right=normalise(form.right)))
     if isinstance(form, Compare):
         return Compare(normalise(form.form), form.sign, form.limit)
     if not isinstance(form, Select):
@@ -43,7 +43,7 @@ def normalise(form: Form) -> Form:
 
     select = map_events(form, plain)
     assert isinstance(select, Select)
-    select = replace(select, event=_left(select.event, select.head))
+    select = replace(select, event=_left(select.event, select.head, grouped=bool(select.group)))
     rule = _RULES.get(HEADS[select.head].normal)
     return _either_way(_as_visits(_as_times(rule(select) if rule else select)))
 
@@ -63,7 +63,7 @@ def _plain(item: Filter, event: Event, pairs: bool) -> Filter:
     if inner is None:
         return item
     if item.window in (None, "beyond") and inner.order == _DECIDING.get(item.name, "none"):
-        plain = not inner.extreme and inner.kind != "finding"
+        plain = not inner.extreme and inner.kind != "finding" and not item.tie
         return replace(item, event=replace(inner, order=None)) if plain else item
     if item.name == "with" and item.window == "samevisit" and not pairs:
         alone = event.get("icu", *TIME_FILTERS) is None and not (inner.order or inner.extreme)
@@ -71,15 +71,16 @@ def _plain(item: Filter, event: Event, pairs: bool) -> Filter:
     return item
 
 
-def _left(event: Event, head: str) -> Event:
-    """Who was discharged somewhere had an admission that ended there, whenever that was; a death
-    in a stay is an admission that ended in it."""
+def _left(event: Event, head: str, *, grouped: bool) -> Event:
+    """Who was discharged somewhere, or after so long, had an admission that ended so, whenever that
+    was; a death in a stay is an admission that ended in it."""
     if event.kind == "death" and head in _OF_STAYS and event.get("involving", "notinvolving"):
         return with_filter(replace(event, kind="admission"), Filter("died"))
     timed = event.order or event.get(*TIME_FILTERS, *RELATIONS)
     if event.kind != "discharge" or head not in _OF_STAYS or timed:
         return event
-    return replace(event, kind="admission") if event.get("to", "died", "alive") else event
+    ended = event.get("to", "died", "alive", *(() if grouped else ("longer", "shorter")))
+    return replace(event, kind="admission") if ended else event
 
 
 def _of_listed(item: Filter, event: Event) -> Filter:

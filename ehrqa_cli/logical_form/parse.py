@@ -48,10 +48,12 @@ from ehrqa_cli.logical_form.grammar import (
     PERIODS,
     REPEATED,
     SPANS,
+    TIES,
     WHICH,
     common,
     inner_kinds,
     measurable,
+    ties_of,
     windows_of,
 )
 
@@ -132,7 +134,8 @@ class _Parser:
             self.take("(")
             right = self.form(depth + 1)
             self.take(")")
-            return Combine(op, left, right)
+            cut = self.maybe(*CUTS) if OPS[op].by_group else None
+            return Combine(op, left, right, cut, self.arg() if cut else None)
         head = self.take(*HEADS, wanted="a head such as value, time, count")
         spec = HEADS[head]
         args = tuple(self.arg() for _ in spec.args)
@@ -156,10 +159,11 @@ class _Parser:
         heads = [head]
         while len(heads) < MOST_PAIRED and self.maybe("also"):
             heads.append(self.take(*(h for h in PAIRED if h not in heads and common((*heads, h)))))
+        per = self.maybe(HOURS) if any(HEADS[h].hours for h in heads) else None
         order, extreme = self.maybe(*ORDERS), self.maybe(*EXTREMES)
         event = self.event(common(heads), order, extreme, depth)
         keep = None if order or extreme else self.keep()
-        return Select(head, event, also=tuple(heads[1:]), keep=keep)
+        return Select(head, event, per=per, also=tuple(heads[1:]), keep=keep)
 
     def measures(self, head: str, depth: int) -> Select:
         heads = [head]
@@ -187,6 +191,9 @@ class _Parser:
         having = self.maybe(*HAVING)
         limit = self.arg() if having else None
         finish = self.maybe(*FINISH)
+        if finish and cut is None:  # "each as a percent, the 3 with the most"
+            cut = self.maybe(*CUTS)
+            most = self.arg() if cut else None
         return Group(keys[0], cut, most, having, limit, finish, tuple(keys[1:]))
 
     def event(
@@ -266,9 +273,12 @@ class _Parser:
             self.take(")")
             return Filter(name, query=query)
         event = self.inner(inner_kinds(name), depth) if spec.event else None
-        window = self.maybe(*windows_of(name))
+        window, tie = self.maybe(*windows_of(name)), None
+        if window in TIES and self.peek() in ("within", "beyond"):
+            window, tie = self.maybe("within", "beyond"), window
         if window in SPANS or (spec.at and self.maybe("at")):
-            return Filter(name, (self.arg(),), event, window)
+            arg = self.arg()
+            return Filter(name, (arg,), event, window, tie or self.maybe(*ties_of(window)))
         other = bool(spec.other and self.maybe("not"))
         args = [self.arg() for _ in spec.slots]
         while spec.many and self.maybe("or"):

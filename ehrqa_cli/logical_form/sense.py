@@ -60,5 +60,5 @@ def _one_group(event: Event, group: Group) -> bool:
     fixing = event.get(*(name for name, spec in FILTERS.items() if spec.fixes == group.key))
     if fixing is not None:
         return len(fixing.args) <= 1
-    named = event.items is not None and len(event.items.args) == 1
+    named = event.items is not None and len(event.items.args) == 1 and event.kind != "finding"
     return named and group.key == {"transfer": "careunit"}.get(event.kind, "name")

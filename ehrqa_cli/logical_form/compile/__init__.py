@@ -45,7 +45,9 @@ def _compile(form: Form) -> str:
     if form.op == "beside":
         return beside(form, _compile)
     if op.by_group and _both_grouped(form):
-        return between(form.op, *selects(form))
+        return between(form, *selects(form))
+    if form.cut:
+        raise unsupported("the most of what has no groups")
     return op.sql.format(left=_compile(form.left), right=_compile(form.right))
 
 

@@ -6,6 +6,7 @@ from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
 from ehrqa_cli.logical_form.compile.relations import rows, stay_of, visit_of
 from ehrqa_cli.logical_form.compile.sentences import call
 from ehrqa_cli.logical_form.compile.values import (
+    in_unit,
     length,
     measure,
     number,
@@ -43,9 +44,12 @@ def column(src: EventTable, name: str) -> str:
     admission = dict(source(Event("admission")).columns)
     if name == "age_band":
         decade = _decade("admissions.age")
+        if table == "tb_cxr":
+            return _decade(column(src, "age"))
         return decade if table == "admissions" else _of_visit(src, decade)
     if name in admission:
-        return _of_visit(src, f"admissions.{admission[name]}")
+        found = _of_visit(src, f"admissions.{admission[name]}")
+        return _of_film(src, name, found) if table == "tb_cxr" else found
     if name in _PERSON:
         return _beside("patients", f"patients.{_PERSON[name]}", "subject_id", table)
     plain = {"value": src.value, "unit": src.unit, "time": src.time, "endtime": src.end}.get(name)
@@ -64,6 +68,19 @@ def _of_visit(src: EventTable, value: str) -> str:
     return f"( SELECT {value} FROM admissions WHERE admissions.hadm_id = {visit_of(src)} )"
 
 
+def _of_film(src: EventTable, name: str, found: str) -> str:
+    """The age and race at a film: of its visit, or the patient's where it was taken outside."""
+    year = "CAST( strftime('%Y',{}) AS INTEGER )"
+    then = year.format(f"{src.table}.{src.time}")
+    if name == "age":
+        born = _beside("patients", year.format("patients.dob"), "subject_id", src.table)
+        return f"COALESCE( {found}, {then} - {born} )"
+    if name == "race":
+        theirs = _beside("admissions", "MAX( admissions.race )", "subject_id", src.table)
+        return f"COALESCE( {found}, {theirs} )"
+    return found
+
+
 def _decade(age: str) -> str:
     return f"( {age} - {age} % 10 ) || '-' || ( {age} - {age} % 10 + 9 )"
 
@@ -74,11 +91,16 @@ def _in_icu(src: EventTable, name: str) -> str:
         return stay_of(src)
     if src.via == "stay" and not src.rows:
         return _beside("icustays", "icustays.first_careunit", "stay_id", src.table)
+    if src.left:
+        # The unit behind the latest time, as one aggregate: any database can join by it.
+        unit = "strftime('%Y-%m-%d %H:%M:%S',ward.intime) || ward.careunit"
+        latest = f"SELECT SUBSTR( MAX( {unit} ), 20 ) FROM transfers AS ward"
+        return f"( {latest} WHERE ward.hadm_id = {visit_of(src)} )"
     time = f"{src.table}.{src.time}"
     return (
         "( SELECT MIN( ward.careunit ) FROM transfers AS ward WHERE "
         f"ward.subject_id = {src.table}.subject_id AND {time} >= ward.intime "
-        f"AND {time} < ward.outtime )"
+        f"AND ( ward.outtime IS NULL OR {time} < ward.outtime ) )"
     )
 
 
@@ -92,9 +114,21 @@ def _label(src: EventTable) -> str:
     return f"( SELECT {table}.{look.label} FROM {table} WHERE {table}.{look.key} = {code} )"
 
 
+def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
+    """Names for codes: through the dictionary, or the codes themselves."""
+    look = src.lookup
+    if look is None:
+        return codes
+    name = f"{look.table}.{look.label}"
+    return f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
+
+
 def _listed(select: Select, src: EventTable) -> str:
     names = (select.head, *select.also)
-    return ", ".join(f"{column(src, n)} AS {title(n)}" for n in names)
+    shown = {n: column(src, n) for n in names}
+    if "length" in shown:
+        shown["length"] = in_unit(select, shown["length"])
+    return ", ".join(f"{sql} AS {title(n)}" for n, sql in shown.items())
 
 
 def pair(select: Select) -> str:
@@ -103,10 +137,16 @@ def pair(select: Select) -> str:
     return f"SELECT DISTINCT {_listed(select, src)} FROM {src.origin}{where(rows(select.event))}"
 
 
+def _ranked(select: Select, src: EventTable) -> str:
+    """What the highest is highest in: the value; where only lengths are asked, the length."""
+    heads = (select.head, *select.also)
+    return length(src) if "length" in heads and "value" not in heads else measure(src)
+
+
 def kept(select: Select, keep: Keep) -> str:
     """Columns of the newest, oldest, highest or lowest rows; ties are kept."""
     src = source(select.event)
-    by = f"{src.table}.{src.time}" if keep.which in ("newest", "oldest") else measure(src)
+    by = f"{src.table}.{src.time}" if keep.which in ("newest", "oldest") else _ranked(select, src)
     found = where([*rows(select.event), f"{by} IS NOT NULL"])
     inner = f"SELECT DISTINCT {_listed(select, src)}, {by} AS o FROM {src.origin}{found}"
     way, names = KEEPS[keep.which].way, ", ".join(map(title, (select.head, *select.also)))

@@ -107,7 +107,7 @@ def _listed(query: Form) -> str:
 
 
 def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
-    start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
+    start, end = f"{src.table}.{src.start or src.time}", f"{src.table}.{src.end}"
     return f"datetime({end}) {part(item)} datetime({start},'+{duration(item.args[0])}')"
 
 

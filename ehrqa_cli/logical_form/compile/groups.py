@@ -14,14 +14,20 @@ from ehrqa_cli.logical_form.compile.measures import (
     TIMED,
     aggregate,
     alone,
-    in_unit,
     measured,
     median,
     timed,
 )
 from ehrqa_cli.logical_form.compile.relations import rows
-from ehrqa_cli.logical_form.compile.values import number, order_of, source, unsupported, where
-from ehrqa_cli.logical_form.form import Group, Select
+from ehrqa_cli.logical_form.compile.values import (
+    in_unit,
+    number,
+    order_of,
+    source,
+    unsupported,
+    where,
+)
+from ehrqa_cli.logical_form.form import Arg, Combine, Group, Select
 from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, HEADS, MADE, OPS, ORDERED
 
 
@@ -43,10 +49,11 @@ def several(select: Select) -> str:
     ks = _keys(group)
     listed = [f"T1.{k} AS {title(key)}" for k, key in zip(ks, _names(group), strict=True)]
     listed += [f"T{i}.v AS {name}" for i, name in enumerate(names, 1)]
-    joined = f"( {_kept(select, group)} ) AS T1"
-    for i, one in enumerate(each[1:], 2):
+    found = [_per_group(one, group, source(one.event)) for one in each]
+    joined = f"( {_kept(found[0], group)} ) AS T1"
+    for i, sql in enumerate(found[1:], 2):
         on = " AND ".join(f"T{i}.{k} = T1.{k}" for k in ks)
-        joined += f" LEFT JOIN ( {_per_group(one, group, source(one.event))} ) AS T{i} ON {on}"
+        joined += f" LEFT JOIN ( {sql} ) AS T{i} ON {on}"
     return f"SELECT {', '.join(listed)} FROM {joined} ORDER BY {_ordered(group, 'T1.')}"
 
 
@@ -67,28 +74,34 @@ def _ordered(group: Group, of: str = "") -> str:
     return ", ".join(keys)
 
 
-def grouped(select: Select, group: Group) -> str:
-    """The number of each group, cut, compared and finished as the form says."""
-    return _finished(_kept(select, group), select, group)
+def grouped(select: Select, group: Group, groups: str = "") -> str:
+    """The number of each group, cut, compared and finished as the form says. ``groups``: the SQL of
+    keys and numbers v, where these are no rows of a table."""
+    return _finished(groups or _per_group(select, group, source(select.event)), select, group)
 
 
-def _kept(select: Select, group: Group) -> str:
+def _kept(groups: str, group: Group) -> str:
     """Keys and number v of the groups that the form keeps."""
-    sql, keys = _per_group(select, group, source(select.event)), ", ".join(_keys(group))
+    keys = ", ".join(_keys(group))
     parts = ["v IS NOT NULL"]
     if group.having and group.limit is not None:
         parts.append(f"v {HAVING[group.having].part} {number(group.limit)}")
-    sql = f"SELECT {keys}, v FROM ( {sql} ){where(parts)}"
+    sql = f"SELECT {keys}, v FROM ( {groups} ){where(parts)}"
     if group.cut and group.most is not None:
-        way = CUTS[group.cut].way
-        ranked = f"SELECT {keys}, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
-        sql = f"SELECT {keys}, v FROM ( {ranked} ) WHERE r <= {number(group.most)}"
+        sql = _cut(sql, keys, group.cut, group.most)
     return sql
 
 
-def between(op: str, left: Select, right: Select) -> str:
-    """``op`` between the numbers of the same groups; a group the first lacks counts as 0 there."""
-    ours, theirs = left.group, right.group
+def _cut(sql: str, keys: str, cut: str, most: Arg) -> str:
+    way = CUTS[cut].way
+    ranked = f"SELECT {keys}, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
+    return f"SELECT {keys}, v FROM ( {ranked} ) WHERE r <= {number(most)}"
+
+
+def between(form: Combine, left: Select, right: Select) -> str:
+    """An operation between the numbers of the same groups; a group the first lacks counts as 0
+    there."""
+    op, ours, theirs = form.op, left.group, right.group
     if (
         ours is None
         or theirs is None
@@ -97,13 +110,26 @@ def between(op: str, left: Select, right: Select) -> str:
     ):
         raise unsupported("groups of different kinds, or a finished group, in one calculation")
     ks = _keys(ours)
-    listed = ", ".join(f"B.{k} AS {title(n)}" for k, n in zip(ks, _names(ours), strict=True))
+    named = [f"{k} AS {title(n)}" for k, n in zip(ks, _names(ours), strict=True)]
+    listed = ", ".join(f"B.{k}" for k in (ks if form.cut else named))
     on = " AND ".join(f"A.{k} = B.{k}" for k in ks)
-    return (
-        f"SELECT {listed}, {OPS[op].by_group} AS {op} "
-        f"FROM ( {_kept(right, theirs)} ) AS B LEFT JOIN ( {_kept(left, ours)} ) AS A "
-        f"ON {on} ORDER BY {', '.join(f'B.{k}' for k in ks)}"
+    ours_src, theirs_src = source(left.event), source(right.event)
+    if ours_src.left or theirs_src.left:  # one unit of an admission on both sides
+        ours_src, theirs_src = _at_its_end(ours_src), _at_its_end(theirs_src)
+    sql = (
+        f"SELECT {listed}, {OPS[op].by_group} AS {'v' if form.cut else op} "
+        f"FROM ( {_kept(_per_group(right, theirs, theirs_src), theirs)} ) AS B "
+        f"LEFT JOIN ( {_kept(_per_group(left, ours, ours_src), ours)} ) AS A ON {on}"
     )
+    if form.cut is None or form.most is None:
+        return f"{sql} ORDER BY {', '.join(f'B.{k}' for k in ks)}"
+    cut = _cut(f"SELECT * FROM ( {sql} ) WHERE v IS NOT NULL", ", ".join(ks), form.cut, form.most)
+    ordered = f"v {CUTS[form.cut].way}, {', '.join(ks)}"
+    return f"SELECT {', '.join(named)}, v AS {op} FROM ( {cut} ) ORDER BY {ordered}"
+
+
+def _at_its_end(src: EventTable) -> EventTable:
+    return replace(src, left=True) if src.table == "admissions" else src
 
 
 def _columns(group: Group, src: EventTable) -> str:
@@ -171,13 +197,16 @@ def _name(select: Select) -> str:
     return MADE[how].shown if how else select.head
 
 
-def _finished(sql: str, select: Select, group: Group) -> str:
-    name, order = _name(select), ", ".join(_keys(group))
+def _finished(groups: str, select: Select, group: Group) -> str:
+    sql, name, order = _kept(groups, group), _name(select), ", ".join(_keys(group))
     pairs = zip(_keys(group), _names(group), strict=True)
     keys = ", ".join(f"{k} AS {title(key)}" for k, key in pairs)
     if group.finish == "median":
         return median(f"SELECT v AS m FROM ( {sql} )")
     if group.finish:
+        total = "SUM( v ) OVER ( )"
+        if group.cut or group.having:  # a share is one of all groups, kept or not
+            total = f"( SELECT SUM( v ) FROM ( {groups} ) )"
         made = FINISH[group.finish].sql
-        return made.format(keys=keys, name=name, groups=sql, order=order)
+        return made.format(keys=keys, name=name, groups=sql, order=order, total=total)
     return f"SELECT {keys}, v AS {name} FROM ( {sql} ) ORDER BY {_ordered(group)}"

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import columns, filters, groups, images, measures, waits
+from ehrqa_cli.logical_form.compile import (
+    columns,
+    filters,
+    groups,
+    images,
+    measures,
+    survival,
+    waits,
+)
+from ehrqa_cli.logical_form.compile.columns import label_of
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
-    inherited,
     joined,
     relation_of,
     rows,
 )
 from ehrqa_cli.logical_form.compile.values import (
-    days,
     ended,
+    in_unit,
     length,
     literal,
     measure,
@@ -27,7 +35,7 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.form import Event, Filter, Select
+from ehrqa_cli.logical_form.form import Event, Filter, Keep, Lit, Select
 from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PAIRED, PERIODS
 
 _PAIRED = ("after", "before", "with")
@@ -35,6 +43,7 @@ _PAIRED = ("after", "before", "with")
 
 def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    select = _longest(select)
     if images.is_image(select):
         return images.compile_image(select)
     if select.also and select.head not in PAIRED:
@@ -46,6 +55,16 @@ def compile_select(select: Select) -> str:
     if select.group:
         return groups.grouped(select, select.group)
     return WRITERS[HEADS[select.head].sql](select)
+
+
+def _longest(select: Select) -> Select:
+    """Of what has a value too, the extreme one of a length is the longest or shortest."""
+    event, heads = select.event, (select.head, *select.also)
+    plain = event.extreme and not (event.order or select.group) and "value" not in heads
+    if not plain or "length" not in heads or not source(event).value:
+        return select
+    which = "most" if event.extreme == "highest" else "least"
+    return replace(select, event=replace(event, extreme=None), keep=Keep(which, Lit(1)))
 
 
 def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> str:
@@ -79,7 +98,7 @@ def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
     over = not (event.order or event.get("current"))
-    return one_row(event, src, measures.in_unit(select, length(src)), over=over)
+    return one_row(event, src, in_unit(select, length(src)), over=over)
 
 
 def _end(select: Select) -> str:
@@ -108,15 +127,6 @@ def _column(select: Select) -> str:
         found = [*found, f"{name} IS NOT NULL"]
     distinct = "" if src.table == "patients" else "DISTINCT "
     return f"SELECT {distinct}{name} FROM {src.origin}{where(found)}"
-
-
-def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
-    """Names for codes: through the dictionary, or the codes themselves."""
-    look = src.lookup
-    if look is None:
-        return codes
-    name = f"{look.table}.{look.label}"
-    return f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
 
 
 def _name(select: Select) -> str:
@@ -288,60 +298,6 @@ def _percentile(select: Select) -> str:
     return f"SELECT DISTINCT T1.C1 FROM ( {inner} ) AS T1 WHERE T1.{src.value} = {target}"
 
 
-def _lived(period: str, time: str) -> str:
-    died = f"strftime('%J',patients.dod) - strftime('%J',{time})"
-    return f"( CASE WHEN {died} < {period} THEN 0 ELSE 1 END )"
-
-
-def _onset(event: Event, src: EventTable, period: str, code: str = "") -> str:
-    """First time per patient (and code), early enough to be followed for the whole period."""
-    table, time = src.table, f"{src.table}.{src.time}"
-    followed = f"strftime('%J',current_time) - strftime('%J',{time}) >= {period}"
-    extra = f", {table}.{code}" if code else ""
-    return (
-        f"SELECT {table}.subject_id{extra}, {time} AS t FROM {src.origin}"
-        f"{where([*rows(event), followed])} GROUP BY {table}.subject_id{extra} "
-        f"HAVING MIN({time}) = {time}"
-    )
-
-
-def _survival(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    period = days(select.args[0])
-    cohort = _onset(event, src, period)
-    then = event.get("followed")
-    if then:
-        inner = inherited(event, then)
-        other = source(inner)
-        name, time = other.table, f"{other.table}.{other.time}"
-        later = (
-            f"SELECT {name}.subject_id, {time} AS t FROM {other.origin}{where(rows(inner))} "
-            f"GROUP BY {name}.subject_id HAVING MAX({time}) = {time}"
-        )
-        cohort = (
-            f"SELECT T1.subject_id, T1.t FROM ( {cohort} ) AS T1 JOIN ( {later} ) AS T2 "
-            "ON T1.subject_id = T2.subject_id WHERE T1.t < T2.t"
-        )
-    alive = f"SELECT {_lived(period, 'T3.t')} AS C1 FROM ( {cohort} ) AS T3"
-    return f"SELECT AVG(C1) FROM ( {alive} JOIN patients ON T3.subject_id = patients.subject_id )"
-
-
-def _top_mortality(select: Select) -> str:
-    src = source(select.event)
-    most, period = number(select.args[0]), days(select.args[1])
-    cohort = _onset(select.event, src, period, src.code)
-    alive = (
-        f"SELECT T1.{src.code} AS code, {_lived(period, 'T1.t')} AS C1 FROM ( {cohort} ) AS T1 "
-        "JOIN patients ON T1.subject_id = patients.subject_id"
-    )
-    rates = f"SELECT T2.code, AVG(C1) AS C2 FROM ( {alive} ) AS T2 GROUP BY T2.code"
-    ranked = (
-        f"SELECT T3.code, DENSE_RANK() OVER ( ORDER BY T3.C2 ASC ) AS C3 FROM ( {rates} ) AS T3"
-    )
-    return label_of(src, f"SELECT T4.code FROM ( {ranked} ) AS T4 WHERE T4.C3 <= {most}")
-
-
 # What writes a head's query, by the name under which heads.toml asks for it.
 WRITERS: dict[str, Callable[[Select], str]] = {
     "aggregate": _aggregate,
@@ -358,10 +314,10 @@ WRITERS: dict[str, Callable[[Select], str]] = {
     "percentile": _percentile,
     "period_counts": _period_counts,
     "since": _since,
-    "survival": _survival,
+    "survival": survival.survival,
     "time": _time,
     "top": _top,
-    "top_mortality": _top_mortality,
+    "top_mortality": survival.top_mortality,
     "total": _total,
     "unit": _unit,
     "value": _value,

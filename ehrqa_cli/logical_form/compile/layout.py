@@ -153,6 +153,8 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
     """The table of an event: ``base``, with what the layout knows beyond EHRSQL's; for the concept
     of several tables, one that is made of these."""
     base = base if layout.ehrsql else _beyond(base, event.kind, layout)
+    if event.kind == "admission" and event.get("to", "died", "alive"):
+        base = replace(base, left=True)
     if base.table == "admissions" and not layout.has("admissions", "race"):
         base = replace(base, columns=tuple(c for c in base.columns if c[0] != "race"))
     kept = {table: codes for table, codes in members(event).items() if codes}

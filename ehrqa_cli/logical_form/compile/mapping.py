@@ -27,7 +27,8 @@ class EventTable:
     ``code`` is the column that names the item, looked up in ``lookup`` when there is one.
     ``fixed`` is a condition every row meets. ``rows`` is the query of a table that several tables
     make, called ``table`` then; ``identity`` is what counts as one, where that is not a row;
-    ``shown`` the value as people read it.
+    ``shown`` the value as people read it; ``start`` when it began, where that is not ``time``;
+    ``left``: its care unit is the last one of the visit.
     """
 
     table: str
@@ -44,6 +45,8 @@ class EventTable:
     identity: str = ""
     shown: str = ""
     bounds: tuple[str, str] | None = None
+    start: str = ""
+    left: bool = False
 
     @property
     def origin(self) -> str:
@@ -80,6 +83,8 @@ SOURCES: dict[str, EventTable] = {
         end="dischtime",
         fixed="admissions.dischtime IS NOT NULL",
         columns=_ADMISSION_COLUMNS,
+        start="admittime",
+        left=True,
     ),
     "icustay": EventTable(
         "icustays", "intime", "visit", end="outtime", columns=(("careunit", "first_careunit"),)
@@ -156,7 +161,7 @@ SOURCES: dict[str, EventTable] = {
     ),
     "bill": EventTable("cost", "chargetime", "visit", value="cost"),
     "study": EventTable("tb_cxr", "studydatetime", "visit", "study_id"),
-    "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
+    "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL", left=True),
 }
 
 # Bounds of normal vital signs: EHRSQL names them, the NeuralSQL rules bind the numbers.

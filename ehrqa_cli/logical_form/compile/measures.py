@@ -5,14 +5,9 @@ from __future__ import annotations
 from ehrqa_cli.logical_form.compile.columns import column
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import rows
-from ehrqa_cli.logical_form.compile.values import length, source, unsupported, where
+from ehrqa_cli.logical_form.compile.values import in_unit, length, source, unsupported, where
 from ehrqa_cli.logical_form.form import Select
-from ehrqa_cli.logical_form.grammar import HEADS, HOURS
-
-
-def in_unit(select: Select, days: str) -> str:
-    """A length in days, or in hours where the form asks for them."""
-    return f"24 * {days}" if select.per == HOURS else days
+from ehrqa_cli.logical_form.grammar import HEADS
 
 
 def measured(select: Select, src: EventTable) -> tuple[str, list[str]]:

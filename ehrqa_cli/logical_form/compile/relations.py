@@ -17,7 +17,7 @@ from ehrqa_cli.logical_form.compile.values import (
     where,
 )
 from ehrqa_cli.logical_form.form import Event, Filter
-from ehrqa_cli.logical_form.grammar import EXTREMES, RELATIONS, TIME_FILTERS
+from ehrqa_cli.logical_form.grammar import EXTREMES, RELATIONS, TIES, TIME_FILTERS
 
 _BEFORE = ("before", "notfollowed")  # the related event is the later one
 _AFTER = ("after", "after_end")
@@ -165,7 +165,7 @@ def _each(inner: Event, item: Filter) -> str:
     patient = inner.get("patient")
     if not (inner.order or inner.extreme) or (patient and len(patient.args) == 1):
         return ""
-    return "hadm_id" if item.window == "samevisit" else "subject_id"
+    return "hadm_id" if "samevisit" in (item.window, item.tie) else "subject_id"
 
 
 def _deciding(item: Filter, inner: Event) -> str:
@@ -177,11 +177,14 @@ def _deciding(item: Filter, inner: Event) -> str:
     rows; all pairs of two events grow with their square.
     """
     either = item.window == "beyond" and item.name not in (*_BEFORE, *_AFTER)
-    key = "o.t" if either or item.window == "within" else key_of(item, "o.t", "o.v", other=True)
+    every = either or item.window == "within"
+    key = key_of(item, "o.t", "o.v", other=True) or ("o.t" if every else "")
     way = "MAX" if item.name in _BEFORE else "MIN"
     columns, keys = f"o.subject_id, {way}( o.t ) AS t", "o.subject_id"
     if key:
         columns, keys = f"{columns}, {key} AS k", f"{keys}, {key}"
+    if every and item.tie:
+        keys += ", o.t"
     inside = side(inner, item, related=True)
     return f"SELECT {columns} FROM ( {inside} ) AS o GROUP BY {keys}"
 
@@ -200,7 +203,7 @@ def visit_of(src: EventTable) -> str:
 
 def _place(item: Filter, src: EventTable) -> str:
     """The visit of a row, or the ICU stay where the window asks for that."""
-    return stay_of(src) if item.window == "samestay" else visit_of(src)
+    return stay_of(src) if "samestay" in (item.window, item.tie) else visit_of(src)
 
 
 def stay_of(src: EventTable) -> str:
@@ -242,7 +245,7 @@ def window(item: Filter, time: str, key: str, main: tuple[str, str]) -> list[str
         found.append(_within(item, time, main[0]))
     elif item.window == "beyond":
         found.append(_beyond(item, time, main[0]))
-    elif same := key_of(item, *main):
+    if same := key_of(item, *main):
         found.append(f"{key} = {same}")
     return found
 
@@ -250,7 +253,7 @@ def window(item: Filter, time: str, key: str, main: tuple[str, str]) -> list[str
 def key_of(item: Filter, time: str, visit: str, *, other: bool = False) -> str:
     """What the window asks both events to have in common: visit, day, month or time; or "". Of the
     ``other`` event it may be the day before or after."""
-    if item.window in ("samevisit", "samestay"):
+    if item.window in TIES or item.tie:
         return visit
     if item.window in _SHIFTED:
         return _day(time, _SHIFTED[item.window] if other else "")

@@ -7,8 +7,8 @@ import re
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.logical_form.compile.layout import CURRENT, drawn
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.form import Arg, Event, Filter, Lit
-from ehrqa_cli.logical_form.grammar import FILTERS, ORDERS
+from ehrqa_cli.logical_form.form import Arg, Event, Filter, Lit, Select
+from ehrqa_cli.logical_form.grammar import FILTERS, HOURS, ORDERS
 
 
 def unsupported(what: str) -> FormError:
@@ -71,8 +71,13 @@ def measure(src: EventTable) -> str:
 
 def length(src: EventTable) -> str:
     """How long a stay, a drug or an infusion lasted, in days. Raises FormError."""
-    end, start = ended(src), f"{src.table}.{src.time}"
+    end, start = ended(src), f"{src.table}.{src.start or src.time}"
     return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
+
+
+def in_unit(select: Select, days: str) -> str:
+    """A length in days, or in hours where the form asks for them."""
+    return f"24 * {days}" if select.per == HOURS else days
 
 
 def ended(src: EventTable) -> str:

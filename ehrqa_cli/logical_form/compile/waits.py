@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.measures import in_unit, median
+from ehrqa_cli.logical_form.compile.measures import median
 from ehrqa_cli.logical_form.compile.relations import inherited, key_of, relation_of, side, window
-from ehrqa_cli.logical_form.compile.values import unsupported, where
+from ehrqa_cli.logical_form.compile.values import in_unit, unsupported, where
 from ehrqa_cli.logical_form.form import Select
 from ehrqa_cli.logical_form.grammar import HEADS
 

@@ -17,6 +17,7 @@ from ehrqa_cli.logical_form import (
     compile_sql,
     describe,
     evidence_queries,
+    normalise,
     parse,
     print_form,
     refer,
@@ -34,6 +35,26 @@ def test_fixture_pairs(pair: dict[str, str]) -> None:
     assert print_form(form) == pair["form"]
     assert describe(form) == pair["english"]
     assert compile_sql(form) == pair["sql"]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (
+            "count lab after ( rx ) samevisit within #1",
+            "count lab after ( rx ) within #1 samevisit",
+        ),
+        (
+            "count admission by insurance percent most 3",
+            "count admission by insurance most 3 percent",
+        ),
+        ("count discharge longer #1", "count admission longer #1"),
+        ("count discharge longer #1 in #2", "count discharge longer #1 in #2"),
+        ("count discharge longer #1 by per_year", "count discharge longer #1 by per_year"),
+    ],
+)
+def test_what_says_the_same_is_written_alike(text: str, plain: str) -> None:
+    assert print_form(normalise(parse(text))) == plain
 
 
 @pytest.fixture(scope="module")

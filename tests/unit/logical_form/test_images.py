@@ -75,6 +75,15 @@ CASES: list[tuple[str, list[object]]] = [
     ('count_patients study showing ( abnormality ) female aged "50-59"', [1]),
     ('exists dx patient 1 with ( study showing ( "picc" ) ) samevisit', [1]),
     ('exists study showing ( "picc" ) patient 1 after ( dx ) within "2 day"', [1]),
+    ("top 1 finding abnormality of ( study )", ["lung opacity"]),  # it is seen with either
+    ('top 2 finding "tubesandlines" or "disease" of ( study )', ["picc", "pneumonia"]),
+    ('top 1 finding abnormality at "left lung" of ( study )', ["pulmonary edema/hazy opacity"]),
+    ('top 3 finding "picc" or "pneumonia" of ( study female )', ["picc"]),
+    ('count finding "tubesandlines" or "disease" of ( study ) by name most 1 keys', ["picc"]),
+    ('count finding abnormality at "left lung" of ( study ) by name most 1 values', [2]),
+    ('count finding abnormality of ( study patient 2 ) by name values', [1, 1, 1]),
+    ('avg_age study showing ( "picc" )', [50.0]),
+    ('count_patients study showing ( "picc" ) by age_band keys', ["50-59"]),
     ('exists dx patient 1 after ( study showing ( "picc" ) ) samevisit', [0]),
 ]  # fmt: skip
 

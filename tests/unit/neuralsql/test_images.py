@@ -109,6 +109,12 @@ CASES: list[tuple[str, list[object]]] = [
         ["picc", "pulmonary edema/hazy opacity"],
     ),
     (
+        "SELECT name FROM ( SELECT name, COUNT( DISTINCT study ) AS v FROM ( SELECT "
+        "FUNC_VQA('List all abnormalities.', study_id) AS name, study_id AS study FROM tb_cxr "
+        "WHERE subject_id = 2 ) AS seen GROUP BY name ) WHERE v = 2",
+        [PACER[1]],
+    ),
+    (
         "SELECT FUNC_VQA('List all abnormalities.', 505) INTERSECT "
         "SELECT FUNC_VQA('List all abnormalities.', 502)",
         ["picc"],
