@@ -165,7 +165,9 @@ class Linker:
             links = _either(links, seen)
         if len(self._unused):
             links += _by_span(self._unused.find(tokens), tokens, folded, "dictionary")
-        return links, [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
+        spans = [(link.start, link.end) for link in links if "attr" in link.types]
+        doubtful = [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
+        return links, [x for x in doubtful if not any(a < x.end and x.start < b for a, b in spans)]
 
     def _strings(self, folded: str, tokens: list[Token], imaging: bool) -> list[Link]:
         if _ABBREVIATION.search(folded):
@@ -223,12 +225,13 @@ class Linker:
 
 
 def _either(links: list[Link], seen: list[Link]) -> list[Link]:
-    """Names of concepts and of findings; what is both ("pneumothorax") has the types of both, and
-    is called as the finding is."""
+    """Names of concepts and of findings; what is both ("pneumothorax", "any pneumothorax") has the
+    types of both, and is called as the finding is."""
     findings = {(link.start, link.end): link for link in seen}
     both = []
     for link in links:
-        found = findings.pop((link.start, link.end), None)
+        inside = [span for span in findings if link.start <= span[0] and span[1] == link.end]
+        found = findings.pop(min(inside), None) if inside else None
         if found is not None:
             types = sorted({*link.types, *found.types}, key=ORDER.__getitem__)
             link = replace(link, types=tuple(types), value=found.value)
