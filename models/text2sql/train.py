@@ -143,6 +143,22 @@ def begin(net: Network, base: Path | None) -> None:
                 own[f"{name}.{end}"].copy_(kept[f"{other}.{end}"])
 
 
+def take_over(net: Network, path: Path) -> None:
+    """The weights of another run; special tokens and lexemes by name, since a grammar may grow."""
+    kept = torch.load(path, weights_only=False)
+    named = {"tokens.weight": (kept["special"], SPECIAL), "lexemes.weight": (kept["words"], NUMBER)}
+    with torch.no_grad():
+        for name, own in net.named_parameters():
+            theirs = kept["net"][name]
+            if name not in named:
+                own.copy_(theirs)
+                continue
+            own[:PIECES] = theirs[:PIECES] if name == "tokens.weight" else own[:PIECES]
+            before, now = named[name]
+            for word in now.keys() & before.keys():
+                own[now[word]] = theirs[before[word]]
+
+
 class Run:
     """Network, optimiser and clock of a run."""
 
@@ -154,7 +170,7 @@ class Run:
         self.net = Network(PIECES + len(SPECIAL), len(WORDS), args.layers)
         begin(self.net, args.base)
         if args.warm:
-            self.net.load_state_dict(torch.load(args.warm, weights_only=False)["net"])
+            take_over(self.net, args.warm)
         groups: dict[bool, list[Tensor]] = {True: [], False: []}
         for name, weight in self.net.named_parameters():
             groups[name.startswith(("tokens", "places", "norm", "reads"))].append(weight)
@@ -215,7 +231,8 @@ class Run:
     def save(self) -> None:
         kept = {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
         part = self.checkpoint.with_suffix(".part")
-        torch.save(kept | {"elapsed": self.elapsed, "seen": self.seen}, part)
+        names = {"special": SPECIAL, "words": NUMBER}
+        torch.save(kept | names | {"elapsed": self.elapsed, "seen": self.seen}, part)
         part.replace(self.checkpoint)
 
     def log(self, **fields: Any) -> None:
