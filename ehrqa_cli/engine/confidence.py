@@ -50,7 +50,7 @@ KINDS = (
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
-    | {"quarter", "dow"}
+    | {"quarter", "dow", "adm", "stay"}
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
     | {"careunit", "admloc", "language", "vital", "marital", "insurance"}
 )
@@ -73,7 +73,7 @@ _NOUNS = {
     "intake": "intake", "output": "output", "careunit": "care unit", "language": "language",
     "admloc": "admission location", "marital": "marital status", "insurance": "insurance",
     "mtest": "microbiology test", "vital": "vital sign",
-    "quarter": "date", "dow": "day of the week",
+    "quarter": "date", "dow": "day of the week", "adm": "hospital visit", "stay": "ICU stay",
 }  # fmt: skip
 
 

@@ -166,7 +166,7 @@ def _foreign(question: str) -> bool:
 
 
 def _names_nobody(linked: LinkedQuestion) -> bool:
-    if any("pat" in link.types or "study" in link.types for link in linked.links):
+    if any({"pat", "study", "adm", "stay"}.intersection(link.types) for link in linked.links):
         return False
     text = linked.question.lower()
     return _PRONOUN.search(text) is not None and _GROUP.search(text) is None

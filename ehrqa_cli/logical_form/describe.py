@@ -42,6 +42,7 @@ from ehrqa_cli.logical_form.grammar import (
     WHICH,
     WINDOWS,
 )
+from ehrqa_cli.logical_form.word import EventKind
 
 _MONTHS = {str(k): calendar.month_name[k] for k in range(1, 13)}
 
@@ -92,7 +93,7 @@ def _select(select: Select) -> str:
     event = _event(select.event)
     unit = STRUCTURE[HOURS].says if select.per == HOURS else "days"
     if select.also and select.head in PAIRED:
-        names = (COLUMNS[h].column.format(unit=unit) for h in (select.head, *select.also))
+        names = (_column(h, kind).format(unit=unit) for h in (select.head, *select.also))
         return f"{', '.join(names)} of {event}"
     if select.also:
         each = (_select(replace(select, head=h, also=())) for h in (select.head, *select.also))
@@ -110,6 +111,11 @@ def _select(select: Select) -> str:
         several=kind.several or f"{noun}s",
         among=f" among: {event}" if limited else "",
     )
+
+
+def _column(name: str, kind: EventKind) -> str:
+    of_film = name == "name" and kind.item == "study"
+    return kind.named.removesuffix(" of") if of_film else COLUMNS[name].column
 
 
 def _event(event: Event) -> str:
@@ -182,6 +188,7 @@ def _filter(item: Filter, encounter: str | None = None) -> str:
         args = [f" {JOINS['or'].says} ".join(args)]
     if item.other and args:
         args[0] = f"other than {args[0]}"
+    number = f" {args[0]}" if spec.which and args else ""
     if spec.slots == ("DATE",):
         args = [_MONTHS.get(args[0], args[0])]
     of_kind = spec.of_kind if encounter is not None else ""
@@ -194,4 +201,4 @@ def _filter(item: Filter, encounter: str | None = None) -> str:
         finding=_finding(item.items, item.places),
         which=WHICH[item.which].says if item.which else "",
         at=f", at {args[0]}" if spec.at and args else "",
-    )
+    ) + number

@@ -307,6 +307,8 @@ def filter_slots(item: Filter) -> tuple[str, ...]:
     spec = FILTERS[item.name]
     if item.window in SPANS:
         return ("DUR",)
+    if spec.which:
+        return spec.slots[: len(item.args)]
     if spec.at and item.args:
         return ("AT",)
     return spec.slots * len(item.args) if spec.many else spec.slots

@@ -29,6 +29,7 @@ TYPES = (
     *("drug", "lab", "dx", "proc", "intake", "output", "vital", "specimen", "mtest", "organism"),
     *("careunit", "route", "admloc", "admtype", "dischloc", "insurance", "language", "marital"),
     *("abbrev", "attr", "obj", "cat", "mon", "quarter", "dow", "race", "service"),
+    *("adm", "stay"),
 )
 
 # Filters that the linker finds and no model writes: "MRSA" is resistant to methicillin.
@@ -63,7 +64,9 @@ def _particles(name: str) -> dict[str, Particle]:
 
 
 KINDS = entries(EventKind, _READ["kinds"]["kinds"], CLASSES)
-IMAGE, STAYS, TIMED = (expand(name, CLASSES) for name in ("image", "stays", "timed"))
+IMAGE, STAYS, TIMED, FILMS = (
+    expand(name, CLASSES) for name in ("image", "stays", "timed", "films")
+)
 HEADS = entries(Head, _READ["heads"], CLASSES)
 # The order of this table is the order in which filters are written.
 FILTERS = entries(FilterSpec, _READ["filters"], CLASSES)

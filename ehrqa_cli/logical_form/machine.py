@@ -348,7 +348,7 @@ class Machine:
     def _after_filter(self, name: str, depth: str) -> tuple[Symbol, ...]:
         spec = FILTERS[name]
         if spec.which:
-            return (_words(*WHICH),)
+            return (("which", *spec.slots),)
         if spec.finding:
             return (_words("("), ("items", "FINDING"), ("place?",), _words(")"))
         if spec.event:
@@ -361,6 +361,9 @@ class Machine:
         slots: tuple[Symbol, ...] = tuple(("slot", s) for s in spec.slots)
         slots = (*slots, ("or", spec.slots[0])) if spec.many else slots
         return (("other",), *slots) if spec.other else slots
+
+    def _which_options(self, symbol: Symbol) -> Options:
+        return dict.fromkeys(WHICH, ()) | self._slot(symbol[1])
 
     def _window_options(self, symbol: Symbol) -> Options:
         windows, after = windows_of(symbol[1]), ("slot", "DUR")

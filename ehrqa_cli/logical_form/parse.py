@@ -261,7 +261,8 @@ class _Parser:
     def filter(self, name: str, depth: int) -> Filter:
         spec = FILTERS[name]
         if spec.which:
-            return Filter(name, which=self.take(*WHICH))
+            which = self.maybe(*WHICH)
+            return Filter(name, which=which) if which else Filter(name, (self.arg(),))
         if spec.finding:
             self.take("(")
             items, places = self.finding()

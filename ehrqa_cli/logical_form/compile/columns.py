@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ehrqa_cli.logical_form.compile.conditions import visit_of
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.compile.relations import rows, stay_of, visit_of
+from ehrqa_cli.logical_form.compile.relations import rows, stay_of
 from ehrqa_cli.logical_form.compile.sentences import call
 from ehrqa_cli.logical_form.compile.values import (
     in_unit,
@@ -23,6 +24,10 @@ _PERSON = dict(SOURCES["person"].columns)
 def title(name: str) -> str:
     """The name of a column that a person reads."""
     return COLUMNS[name].shown or name
+
+
+def _titled(name: str, src: EventTable) -> str:
+    return "study_id" if name == "name" and src.code == "study_id" else title(name)
 
 
 def column(src: EventTable, name: str) -> str:
@@ -52,7 +57,9 @@ def column(src: EventTable, name: str) -> str:
         return _of_film(src, name, found) if table == "tb_cxr" else found
     if name in _PERSON:
         return _beside("patients", f"patients.{_PERSON[name]}", "subject_id", table)
-    plain = {"value": src.value, "unit": src.unit, "time": src.time, "endtime": src.end}.get(name)
+    if name == "value" and src.value:
+        return src.amount
+    plain = {"unit": src.unit, "time": src.time, "endtime": src.end}.get(name)
     if plain:
         return f"{table}.{plain}"
     if name == "length":
@@ -128,7 +135,7 @@ def _listed(select: Select, src: EventTable) -> str:
     shown = {n: column(src, n) for n in names}
     if "length" in shown:
         shown["length"] = in_unit(select, shown["length"])
-    return ", ".join(f"{sql} AS {title(n)}" for n, sql in shown.items())
+    return ", ".join(f"{sql} AS {_titled(n, src)}" for n, sql in shown.items())
 
 
 def pair(select: Select) -> str:
@@ -149,6 +156,7 @@ def kept(select: Select, keep: Keep) -> str:
     by = f"{src.table}.{src.time}" if keep.which in ("newest", "oldest") else _ranked(select, src)
     found = where([*rows(select.event), f"{by} IS NOT NULL"])
     inner = f"SELECT DISTINCT {_listed(select, src)}, {by} AS o FROM {src.origin}{found}"
-    way, names = KEEPS[keep.which].way, ", ".join(map(title, (select.head, *select.also)))
+    names = ", ".join(_titled(n, src) for n in (select.head, *select.also))
+    way = KEEPS[keep.which].way
     ranked = f"SELECT {names}, RANK() OVER ( ORDER BY o {way} ) AS r FROM ( {inner} )"
     return f"SELECT {names} FROM ( {ranked} ) WHERE r <= {number(keep.most)} ORDER BY r, {names}"

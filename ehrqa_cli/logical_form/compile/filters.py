@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ehrqa_cli.logical_form.compile.layout import INNER, codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
-from ehrqa_cli.logical_form.compile.sentences import call, condition
+from ehrqa_cli.logical_form.compile.sentences import call, condition, on_both_sides
 from ehrqa_cli.logical_form.compile.values import (
     among,
     duration,
@@ -59,6 +59,12 @@ def _open(_item: Filter, event: Event, src: EventTable) -> str:
 def _showing(item: Filter, _event: Event, src: EventTable) -> str:
     found = condition(item.items, item.places, f"{src.table}.study_id")
     return f"NOT ( {found} )" if part(item) else found
+
+
+def _bilateral(item: Filter, _event: Event, src: EventTable) -> str:
+    if item.places:
+        raise unsupported("both sides of one place")
+    return on_both_sides(item.items, f"{src.table}.study_id")
 
 
 def _view(item: Filter, _event: Event, src: EventTable) -> str:
@@ -190,6 +196,7 @@ def _interpretation(item: Filter, event: Event, src: EventTable) -> str:
 WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "ago": _ago,
     "among": _among,
+    "bilateral": _bilateral,
     "charge": _charge,
     "clock": _clock,
     "column": _column,

@@ -108,7 +108,7 @@ def _end(select: Select) -> str:
 
 def _value(select: Select) -> str:
     src = source(select.event)
-    value = src.shown or f"{src.table}.{src.value}"
+    value = src.shown or src.amount
     return f"SELECT {value} FROM {src.origin}{where(rows(select.event))}"
 
 
@@ -221,7 +221,7 @@ def _visits(select: Select) -> str:
 
 def _aggregate(select: Select) -> str:
     src = source(select.event)
-    value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
+    value, time = src.amount, f"{src.table}.{src.time}"
     how = HEADS[select.head].how.upper()
     sql = f"SELECT {how}({value}) FROM {src.origin}{where(rows(select.event))}"
     return (

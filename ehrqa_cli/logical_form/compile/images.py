@@ -50,6 +50,8 @@ def compile_image(select: Select) -> str:
         return f"SELECT {_yes(head, found)} FROM tb_cxr{where(rows(event.of))}"
     chosen = where(rows(event.of))
     studies = _From(_STUDY, f"tb_cxr{chosen}", "AND" if chosen else "WHERE")
+    if head == "side":
+        return _sides(_listed(event, "place", replace(studies, each=True)))
     if head == "top" or select.group:
         return _ranked(select, _listed(event, "name", replace(studies, each=True)))
     return _counted(head, _listed(event, head, studies))
@@ -63,6 +65,13 @@ def _ranked(select: Select, listed: str) -> str:
     if select.head != "count" or select.group is None:
         raise unsupported(f"{select.head} of findings by name")
     return groups.grouped(select, select.group, each)
+
+
+def _sides(listed: str) -> str:
+    """The sides that places are on."""
+    side = "CASE WHEN name LIKE 'left %' THEN 'left' WHEN name LIKE 'right %' THEN 'right' END"
+    sides = f"SELECT {side} AS side FROM ( {listed} ) AS seen"
+    return f"SELECT DISTINCT side FROM ( {sides} ) AS told WHERE side IS NOT NULL"
 
 
 def _yes(head: str, found: str) -> str:

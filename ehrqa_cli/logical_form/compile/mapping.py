@@ -5,7 +5,9 @@ The compiler reads only these tables of names, so that another schema is another
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from ehrqa_cli.logical_form.compile.sentences import MEASURES, call
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class EventTable:
     ``code`` is the column that names the item, looked up in ``lookup`` when there is one.
     ``fixed`` is a condition every row meets. ``rows`` is the query of a table that several tables
     make, called ``table`` then; ``identity`` is what counts as one, where that is not a row;
-    ``shown`` the value as people read it; ``start`` when it began, where that is not ``time``;
+    ``value`` is a column, or with brackets SQL; ``shown`` the value as people read it; ``start``
+    when it began, where that is not ``time``;
     ``left``: its care unit is the last one of the visit.
     """
 
@@ -47,6 +50,11 @@ class EventTable:
     bounds: tuple[str, str] | None = None
     start: str = ""
     left: bool = False
+
+    @property
+    def amount(self) -> str:
+        """The value of a row."""
+        return self.value if "(" in self.value else f"{self.table}.{self.value}"
 
     @property
     def origin(self) -> str:
@@ -69,6 +77,7 @@ _ADMISSION_COLUMNS = (
     ("race", "race"),
 )
 _MICRO_COLUMNS = (("sample", "spec_type_desc"), ("test", "test_name"))
+_FILM = EventTable("tb_cxr", "studydatetime", "visit", "study_id")
 _PERSON_COLUMNS = (("gender", "gender"), ("birth", "dob"), ("deathdate", "dod"))
 
 SOURCES: dict[str, EventTable] = {
@@ -160,7 +169,11 @@ SOURCES: dict[str, EventTable] = {
         columns=_MICRO_COLUMNS,
     ),
     "bill": EventTable("cost", "chargetime", "visit", value="cost"),
-    "study": EventTable("tb_cxr", "studydatetime", "visit", "study_id"),
+    "study": _FILM,
+    **{
+        kind: replace(_FILM, value=f"CAST( {call(asked, 'tb_cxr.study_id')} AS REAL )")
+        for kind, asked in MEASURES.items()
+    },
     "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL", left=True),
 }
 

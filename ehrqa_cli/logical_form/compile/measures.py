@@ -22,7 +22,7 @@ def measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
     if what == "age":
         return column(src, "age"), []
     columns = {"patient": "subject_id", "visit": "hadm_id", "name": src.code}
-    return f"{table}.{columns.get(what, src.value)}", []
+    return f"{table}.{columns[what]}" if what in columns else src.amount, []
 
 
 _SUMS = "COUNT(*) * SUM( x * m ) - SUM( x ) * SUM( m )"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.conditions import conditions
+from ehrqa_cli.logical_form.compile.conditions import conditions, visit_of
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     duration,
@@ -187,18 +187,6 @@ def _deciding(item: Filter, inner: Event) -> str:
         keys += ", o.t"
     inside = side(inner, item, related=True)
     return f"SELECT {columns} FROM ( {inside} ) AS o GROUP BY {keys}"
-
-
-def visit_of(src: EventTable) -> str:
-    """The hospital visit of a row; of a death, the one during which the patient died."""
-    if src.table != "patients":
-        return f"{src.table}.hadm_id"
-    # The date of death has no hour, so that days are compared.
-    return (
-        "( SELECT admissions.hadm_id FROM admissions WHERE "
-        "admissions.subject_id = patients.subject_id AND date(patients.dod) "
-        "BETWEEN date(admissions.admittime) AND date(admissions.dischtime) LIMIT 1 )"
-    )
 
 
 def _place(item: Filter, src: EventTable) -> str:

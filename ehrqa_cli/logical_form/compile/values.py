@@ -66,7 +66,7 @@ def order_by(order: str | None, column: str) -> str:
 
 def measure(src: EventTable) -> str:
     """The value of an event; of a stay, its length in days."""
-    return f"{src.table}.{src.value}" if src.value else length(src)
+    return src.amount if src.value else length(src)
 
 
 def length(src: EventTable) -> str:

@@ -9,6 +9,8 @@ from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.logical_form.grammar import TYPES
 
 ORDER = {kind: place for place, kind in enumerate(TYPES)}
+# A visit that does not exist reads as a patient who does not.
+_NOT_THERE = dict.fromkeys(("adm", "stay"), "<nopat>")
 _QUOTES = "\"'`"
 _SPACES = re.compile(r"\s+")
 # Signs before a number, in the words of the questions that models learn from.
@@ -45,7 +47,7 @@ def render(
             added += f" {'patient' if link.types == ('pat',) else 'study'} {mark}"
         else:
             spans.append((link.start, link.end, mark))
-    spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
+    spans.extend((start, end, _NOT_THERE.get(kind, f"<no{kind}>")) for start, end, kind in unknown)
     spans.extend(said)
     pieces, place = [], 0
     for start, end, mark in sorted(spans):
