@@ -55,8 +55,12 @@ class Writer:
         session = Session(db=Path(database))
         self.linker: Any = session.linker
         index = self.linker.index
-        self.patients = sorted(index.patients)
-        self.studies = sorted(index.studies)
+        self.numbers = {
+            "pat": sorted(index.patients),
+            "study": sorted(index.studies),
+            "adm": sorted(index.admissions),
+            "stay": sorted(index.stays),
+        }
         self.names = {kind: sorted(values) for kind, values in index.strings.items()}
         found: dict[str, list[str]] = {}
         for kind, name, _ in cxr_vocabulary.entries():
@@ -90,10 +94,8 @@ class Writer:
         chosen: dict[tuple[str, str], str] = {}
         for number, match in enumerate(SLOT.finditer(text)):
             kind, words = match.groups()
-            if kind == "pat":
-                said = str(rng.choice(self.patients))
-            elif kind == "study":
-                said = str(rng.choice(self.studies)) if self.studies else words
+            if kind in self.numbers:
+                said = str(rng.choice(self.numbers[kind] or [words]))
             else:
                 said = self.name(kind, words, rng) if number in other else words
             said = chosen.setdefault((kind, words), said)
