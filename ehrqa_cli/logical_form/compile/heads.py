@@ -11,15 +11,13 @@ from ehrqa_cli.logical_form.compile import (
     groups,
     images,
     measures,
+    names,
     survival,
     waits,
 )
-from ehrqa_cli.logical_form.compile.columns import label_of
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
-    joined,
-    relation_of,
     rows,
 )
 from ehrqa_cli.logical_form.compile.values import (
@@ -35,10 +33,8 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.form import Event, Filter, Keep, Lit, Select
+from ehrqa_cli.logical_form.form import Event, Keep, Lit, Select
 from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PAIRED, PERIODS
-
-_PAIRED = ("after", "before", "with")
 
 
 def compile_select(select: Select) -> str:
@@ -129,56 +125,6 @@ def _column(select: Select) -> str:
     return f"SELECT {distinct}{name} FROM {src.origin}{where(found)}"
 
 
-def _name(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    counted = event.get("times", "times_atleast")
-    if counted:
-        return label_of(src, _names_by_count(event, src, counted))
-    relation = relation_of(event)
-    if relation and relation.name in _PAIRED and not event.order:
-        return label_of(src, f"SELECT T2.{src.code} {joined(event, relation, src.code)}")
-    column = f"{src.table}.{src.code}"
-    found = rows(event)
-    if not event.order and src.lookup is None:
-        found = [*found, f"{column} IS NOT NULL"]
-    distinct = "" if src.lookup else "DISTINCT "
-    codes = f"SELECT {distinct}{column} FROM {src.origin}{where(found)}"
-    return label_of(src, codes, "DISTINCT ")
-
-
-def _names_by_count(event: Event, src: EventTable, counted: Filter) -> str:
-    column, time = f"{src.table}.{src.code}", f"{src.table}.{src.time}"
-    inner = (
-        f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.origin}"
-        f"{where(rows(event))} GROUP BY {column}"
-    )
-    return f"SELECT T1.code FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
-
-
-def _times(counted: Filter) -> str:
-    return f"{FILTERS[counted.name].part} {number(counted.args[0])}"
-
-
-def _top(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    relation = relation_of(event)
-    column = f"{src.table}.{src.code}"
-    rank = "DENSE_RANK() OVER ( ORDER BY {} DESC ) AS C1"
-    if relation and relation.name in _PAIRED and not src.identity:
-        pairs = f"{rank.format('SUM( T1.n )')} {joined(event, relation, src.code, counted=True)}"
-        inner = f"SELECT T2.{src.code} AS code, {pairs} GROUP BY T2.{src.code}"
-    else:
-        number_of = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
-        inner = (
-            f"SELECT {column} AS code, {rank.format(number_of)} FROM {src.origin}"
-            f"{where(rows(event))} GROUP BY {column}"
-        )
-    most = number(select.args[0])
-    return label_of(src, f"SELECT T3.code FROM ( {inner} ) AS T3 WHERE T3.C1 <= {most}")
-
-
 def _identity(src: EventTable) -> str:
     key = src.identity or {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
     return f"COUNT( DISTINCT {src.table}.{key} )" if key else "COUNT(*)"
@@ -189,7 +135,7 @@ def _count(select: Select) -> str:
     made = HEADS[select.head].part.format(table=src.table, code=src.code) or _identity(src)
     counted = select.event.get("times", "times_atleast")
     if counted and select.head in ("exists", "none", "count_names"):
-        inner = _names_by_count(select.event, src, counted)
+        inner = names.names_by_count(select.event, src, counted)
         return f"SELECT {'COUNT(*)' if select.head == 'count_names' else made} FROM ( {inner} )"
     if counted:
         raise unsupported("how often something occurred, together with this question")
@@ -204,7 +150,7 @@ def _patients(select: Select) -> str:
     listing = f"SELECT DISTINCT {subject} FROM {src.origin}{found}"
     if counted:
         inner = f"SELECT {subject}, COUNT(*) AS C1 FROM {src.origin}{found} GROUP BY {subject}"
-        listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
+        listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {names.times(counted)}"
     if select.head == "patients":
         return listing
     if counted:
@@ -309,14 +255,14 @@ WRITERS: dict[str, Callable[[Select], str]] = {
     "flagged": _flagged,
     "image": images.compile_image,
     "length": _length,
-    "name": _name,
+    "name": names.name,
     "patients": _patients,
     "percentile": _percentile,
     "period_counts": _period_counts,
     "since": _since,
     "survival": survival.survival,
     "time": _time,
-    "top": _top,
+    "top": names.top,
     "top_mortality": survival.top_mortality,
     "total": _total,
     "unit": _unit,
