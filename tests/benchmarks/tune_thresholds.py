@@ -10,6 +10,7 @@ weight:
   authored   the split "tune" of models/corpus/questions, asked of a raw import
              (tests/benchmarks/authored.py --split tune --questions tune.jsonl)
   built      questions of a seed that training never uses, in rough wording, answerable or not
+  films      the same about chest X-rays, of the raw import
   clinicians the "tune" half
 
     python tests/benchmarks/tune_thresholds.py --db ... --ehrsql ... --swap-check valid
@@ -53,7 +54,11 @@ from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
 
 SEED = 770_031  # training uses small seeds
-SHARES = {"authored": 0.6, "built": 0.2, "clinicians": 0.2}
+SHARES = {"authored": 0.5, "built": 0.2, "films": 0.15, "clinicians": 0.15}
+FAMILIES = {
+    "built": (("table", "compose", "aggregate"), ("unanswerable",)),
+    "films": (("image", "image_table"), ()),
+}
 UNANSWERABLE = 0.22  # of each source's weight; 0.2 of EHRSQL's test split
 _SLIP = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
 _ARTICLE = re.compile(r"(?<=\s)(?:the|a|an|of|please)\s")
@@ -73,35 +78,37 @@ def roughen(text: str, rng: random.Random) -> str:
     return text.lower() if rng.random() < 0.3 else text
 
 
-def built(db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
-    """Three quarters with an answer, which is what their own form gives, the rest without."""
+def built(source: str, db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
+    """Seven of ten with an answer, which is what their own form gives, the rest without."""
     rng = random.Random(SEED)
     vocabulary = read_vocabulary(db)
-    for families, share in ((("table", "compose", "aggregate"), 0.7), (("unanswerable",), 0.3)):
-        left = int(n * share)
+    for families, share in zip(FAMILIES[source], (0.7, 0.3), strict=True):
+        left = int(n * share) if families else 0
         for pair in generate(4 * left, SEED, vocabulary, families=families):
             if left == 0:
                 break
-            item = GoldQuestion(roughen(pair.question, rng), group=pair.template, source="built")
+            item = GoldQuestion(roughen(pair.question, rng), group=pair.template, source=source)
             if pair.form != "abstain":
-                sql = _runs(pair.form, session)
-                if sql is None:
+                rows = _rows(pair.form, session)
+                if rows is None:
                     continue
-                item = replace(item, gold={"sql": sql})
+                item = replace(item, gold={"rows": rows})
             elif "image" in pair.template:
-                continue
+                continue  # no films there
             left -= 1
             yield item
 
 
-def _runs(form: str, session: Session) -> str | None:
-    """The SQL of a form, None where it gives nothing."""
+def _rows(form: str, session: Session) -> list[list[Any]] | None:
+    """The rows of a form, None where it gives nothing."""
     try:
-        sql = compile_sql(parse(form))
-        result, _ = run(sql, session.database, as_of=session.as_of, limits=Limits(seconds=3.0))
+        result, _ = run(
+            compile_sql(parse(form)), session.database, as_of=session.as_of,
+            limits=Limits(seconds=3.0), graphs=session.graphs,
+        )  # fmt: skip
     except EhrqaError:
         return None
-    return None if of_result(result) else sql
+    return None if of_result(result) else [list(row) for row in result.rows]
 
 
 def authored(path: Path) -> Iterator[GoldQuestion]:
@@ -134,9 +141,12 @@ def tune(flags: argparse.Namespace) -> None:
     """Ask everything, choose, write, and print what was chosen."""
     started = time.monotonic()
     with _session(flags.db) as session:
-        items = list(built(flags.db, session, flags.built))
+        items = list(built("built", flags.db, session, flags.built))
         items += authored(flags.authored) if flags.authored else []
         items += clinicians(flags.clinicians) if flags.clinicians else []
+        if flags.raw and flags.scene_graphs:
+            with _session(flags.raw, flags.scene_graphs) as films:
+                items += built("films", flags.raw, films, flags.built // 2)
         items = weighed(items)
         if flags.records and flags.records.is_file():
             known = read_known(flags.records)
@@ -187,7 +197,7 @@ def _start(db: Path, raw: Path | None, scene_graphs: Path | None) -> None:
 
 
 def _ask(items: list[GoldQuestion]) -> list[Known]:
-    return [k for i in items for k in ask_all([i], _workers[i.source == "authored"])]
+    return [k for i in items for k in ask_all([i], _workers[i.source in ("authored", "films")])]
 
 
 def asked(items: list[GoldQuestion], flags: argparse.Namespace) -> list[Known]:
