@@ -71,7 +71,7 @@ _NO_OFFER = frozenset(
     }
 )
 # Doubt of the model: the question may tell why.
-_DOUBT = frozenset({"model_declined", "no_form", "low_confidence", "unused_word"})
+_DOUBT = frozenset({"model_declined", "no_form", "low_confidence"})
 # A question that was given a query after all needs clearer words to be called something else.
 SURE = {"model_declined": 0.6}
 _SURER = 0.85

@@ -14,7 +14,6 @@ from ehrqa_cli.logical_form.word import (
     FilterSpec,
     Head,
     Particle,
-    Word,
     entries,
     expand,
     read,
@@ -149,22 +148,3 @@ def _lexemes() -> tuple[str, ...]:
 
 
 LEXEMES = _lexemes()
-
-
-def _roles() -> dict[str, tuple[Word, ...]]:
-    found: dict[str, tuple[Word, ...]] = {}
-    tables: list[dict[str, Word]] = [{**table} for table in (KINDS, HEADS, FILTERS)]
-    tables += [dict(_particles(name)) for name in _READ["particles"] if name != "made"]
-    for table in tables:
-        for name, word in table.items():
-            found[name] = (*found.get(name, ()), word)
-    return found
-
-
-# All that a lexeme can be: ``route`` is a head and a filter.
-ROLES = _roles()
-
-
-def words_for(lexeme: str) -> str:
-    """The words of a question that a lexeme accounts for; a trailing ``*`` is any ending."""
-    return " ".join(role.words for role in ROLES.get(lexeme, ()))

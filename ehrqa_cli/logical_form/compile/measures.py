@@ -16,7 +16,8 @@ def measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
     if what == "length":
         return in_unit(select, length(src)), [f"{table}.{src.end} IS NOT NULL"]
     time = f"{table}.{src.time}"
-    made = {"row": "1", "day": f"date({time})", "when": f"strftime('%J',{time})"}
+    one = f"{table}.{src.identity}" if src.identity else "1"
+    made = {"row": one, "day": f"date({time})", "when": f"strftime('%J',{time})"}
     if what in made:
         return made[what], []
     if what == "age":
@@ -49,7 +50,8 @@ def aggregate(select: Select) -> str:
     """The SQL of a head's aggregate over the column m (the median apart)."""
     spec = HEADS[select.head]
     if spec.how == "count":
-        return "COUNT(*)" if spec.measure == "row" else "COUNT( DISTINCT m )"
+        rows_count = spec.measure == "row" and not source(select.event).identity
+        return "COUNT(*)" if rows_count else "COUNT( DISTINCT m )"
     made = _MADE.get(spec.how) or f"{spec.how.upper()}( m )"
     return in_unit(select, f"( {made} )") if spec.how == "span" else made
 

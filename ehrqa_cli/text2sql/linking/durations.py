@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ehrqa_cli.contracts.types import Link
+from ehrqa_cli.text2sql.linking.date_patterns import MONTH
 from ehrqa_cli.text2sql.linking.number_words import DIGITS, WORDS, number, whole
 
 _UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year", "mi": "minute"}
@@ -28,6 +29,11 @@ _SHORT = re.compile(
 )
 # Minutes, months, millions, metres, a man's age?
 _VAGUE = re.compile(r"(?<![\w./])\d{1,6}\s?m(?![\w/])(?=\s|$|[.,?!;)])")
+# Parts of a year or month that begin and end where the speaker thinks.
+_VAGUE_DATE = re.compile(
+    r"\b(?:early|mid|late|(?:first|1st|second|2nd|latter)\s+half\s+of|spring|summer|autumn|winter"
+    rf"|(?:spring|summer|autumn|winter|fall)\s+of)[\s-]+(?:the\s+year\s+)?(?:{MONTH}|\d{{4}})(?![\w-])"
+)
 # (what is written, how long it is)
 _SPANS = [(re.compile(r"\b(?:a\s+|one\s+)?fortnight\b"), 14, "day")]
 # "a day" and "an hour" are a rate, not a duration, unless something counts from there
@@ -84,9 +90,11 @@ def find_durations(folded: str) -> Iterator[Link]:
 
 
 def find_vague(folded: str) -> Iterator[tuple[int, int, str]]:
-    """``(start, end, kind)`` of numbers whose unit may be one or another: "5m"."""
-    for match in _VAGUE.finditer(folded):
-        yield match.start(), match.end(), "vague_dur"
+    """``(start, end, kind)`` of numbers whose unit may be one or another ("5m"), and of parts of a
+    year or month without an end of their own ("early 2100", "the summer of 2100")."""
+    for kind, pattern in (("vague_dur", _VAGUE), ("vague_date", _VAGUE_DATE)):
+        for match in pattern.finditer(folded):
+            yield match.start(), match.end(), kind
 
 
 def _count(folded: str, match: re.Match[str]) -> int | float | None:
