@@ -155,13 +155,13 @@ def test_what_m_stands_for_is_asked_back(linker: Linker, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["early 2140", "mid-March 2140", "in the second half of 2140", "the summer of 2140", "late may"],
+    ["early 2140", "mid-March 2140", "in the second half of 2140", "summer of 2140", "late may"],
 )
 def test_a_part_of_a_year_without_an_end_is_asked_back(linker: Linker, text: str) -> None:
     assert [kind for kind, _ in linker.link(text, fuzzy=False).unknown] == ["vague_date"]
 
 
-@pytest.mark.parametrize("text", ["a fall in 2140", "late in the stay", "early may-thurner in 2140"])
+@pytest.mark.parametrize("text", ["a fall in 2140", "late in the stay", "early may-thurner, 2140"])
 def test_other_words_of_parts_are_none(linker: Linker, text: str) -> None:
     assert not linker.link(text, fuzzy=False).unknown
 
