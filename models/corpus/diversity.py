@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,8 @@ def linked(questions: list[str], db: Path) -> list[str]:
     from ehrqa_cli.engine.session import Session
 
     with Session(db) as session:
-        texts = [session.linker.link(q, fuzzy=False).text.lower() for q in questions]
+        linker: Any = session.linker
+        texts = [linker.link(q, fuzzy=False).text.lower() for q in questions]
     return [_MARK.sub(lambda m: m[1][: m[1].index(">") + 1], text) for text in texts]
 
 

@@ -53,8 +53,8 @@ class Writer:
         from ehrqa_cli.engine.session import Session
 
         session = Session(db=Path(database))
-        self.linker: Any = session.linker
-        index = self.linker.index
+        linker: Any = session.linker
+        self.linker, index = linker, linker.index
         self.numbers = {
             "pat": sorted(index.patients),
             "study": sorted(index.studies),
