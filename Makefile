@@ -46,7 +46,7 @@ test: setup
 	@for package in $(PACKAGES); do echo "mypy --strict $$package"; \
 	  $(BIN)/mypy --strict $$package || exit 1; done
 	@$(foreach recipe,$(RECIPES),echo "mypy --strict $(recipe)" && \
-	  MYPYPATH=$(recipe):$(beside_$(notdir $(recipe))) $(BIN)/mypy --strict --allow-subclassing-any \
+	  MYPYPATH=$(recipe):models:$(beside_$(notdir $(recipe))) $(BIN)/mypy --strict --allow-subclassing-any \
 	  --allow-untyped-decorators --no-warn-return-any $(recipe)/*.py &&) true
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q

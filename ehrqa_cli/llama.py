@@ -1,8 +1,8 @@
-"""llama.cpp through its C interface: one small model, warm, with logits as numpy views.
+"""llama.cpp through its C interface: one pulled model, with the logits of its steps.
 
-The low-level interface is used because the grammar, the entropies and the beams need the logits
-of every step, and because a model must be loaded with ``use_extra_bufts`` off: llama.cpp's extra
-buffers crash on CPUs with AMX (its pull request 26954).
+The low-level interface is used because readers need logits and states, and because a model must
+be loaded with ``use_extra_bufts`` off: llama.cpp's extra buffers crash on CPUs with AMX (its pull
+request 26954).
 
 A step can be ended from another thread: llama.cpp asks a callback before each node of its graph,
 and that callback is the C library's ``strlen`` over a byte that `cancel` sets. No Python runs
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONTEXT = 1024
-MAX_SEQUENCES = 16
 BATCH = 512  # tokens in one step
 # Of a model that is told no other number. A process that is one of several sets it to 1: threads
 # that wait for each other on a busy core make every step many times slower.
 THREADS = 2
-_CONTROL = 1 << 3  # LLAMA_TOKEN_ATTR_CONTROL
 _ENDED = 2  # llama_decode was ended by its callback
 _ASKED, _TOLD = "ehrqa-said-by-system", "ehrqa-said-by-user"  # where the messages go in a template
 
@@ -70,15 +68,10 @@ class Llama:
     Raises ModelError when llama.cpp refuses the file or a step. The file's hash must have been
     checked before: llama.cpp may end the process on a corrupt one.
 
-    Without ``threads`` it uses THREADS. With ``streams`` there are so many sequences, each with
-    ``context`` tokens of its own: where the tokens of one lie, and so the order in which they are
-    summed, never depends on the others. llama.cpp then wants every step to have the sequences
-    from 0 on, none left out.
+    Without ``threads`` it uses THREADS.
     """
 
-    def __init__(
-        self, path: Path, threads: int = 0, context: int = CONTEXT, streams: int = 0
-    ) -> None:
+    def __init__(self, path: Path, threads: int = 0, context: int = CONTEXT) -> None:
         self._lib = lib = _library()
         self._quiet = lib.llama_log_callback(lambda *_: None)
         lib.llama_log_set(self._quiet, ctypes.c_void_p(0))
@@ -90,11 +83,10 @@ class Llama:
         if not self._model:
             raise ModelError(f"llama.cpp cannot load {path.name}", "run `ehrqa models verify`")
         settings = lib.llama_context_default_params()
-        # Never more than it was trained for, but the small model is known to bear CONTEXT.
+        # Never more than it was trained for, but a small model bears CONTEXT.
         self.context = min(context, max(CONTEXT, int(lib.llama_model_n_ctx_train(self._model))))
-        settings.n_ctx = self.context * max(streams, 1)
+        settings.n_ctx = self.context
         settings.n_batch = settings.n_ubatch = BATCH
-        settings.n_seq_max, settings.kv_unified = streams or MAX_SEQUENCES, not streams
         settings.n_threads = settings.n_threads_batch = threads or THREADS
         self._context = lib.llama_init_from_model(self._model, settings)
         if not self._context:
@@ -107,16 +99,6 @@ class Llama:
         self._asks = _strlen(lib)
         lib.llama_set_abort_callback(self._context, self._asks, ctypes.addressof(self._stop))
         self.size = int(lib.llama_vocab_n_tokens(self._vocab))
-        self.special = self._special()
-
-    def _special(self) -> dict[str, int]:
-        """Names and ids of the control tokens (types, references, lexemes)."""
-        lib = self._lib
-        found = {}
-        for i in range(self.size):
-            if lib.llama_vocab_get_attr(self._vocab, i) & _CONTROL:
-                found[lib.llama_vocab_get_text(self._vocab, i).decode()] = i
-        return found
 
     def tokenize(self, text: str) -> list[int]:
         """Ids of plain text; control tokens spelt in it are not recognised."""
@@ -170,14 +152,6 @@ class Llama:
         """Forget all sequences."""
         self._lib.llama_memory_clear(self._memory, True)
 
-    def copy(self, source: int, target: int) -> None:
-        """Make sequence ``target`` continue from the whole of ``source``."""
-        self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
-
-    def drop(self, sequence: int) -> None:
-        """Forget one sequence."""
-        self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-
     def truncate(self, length: int) -> None:
         """Keep only the first ``length`` positions of sequence 0."""
         self._lib.llama_memory_seq_rm(self._memory, 0, length, -1)
@@ -190,13 +164,6 @@ class Llama:
             n = self._lib.llama_token_to_piece(self._vocab, token, room, len(room), 0, False)
             raw += room.raw[: max(n, 0)]
         return raw.decode("utf-8", "replace")
-
-    def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """Start sequence 0 with these tokens; logits (vocabulary,) after the last."""
-        self.clear()
-        last = len(ids) - 1
-        entries = [(token, i, 0, i == last) for i, token in enumerate(ids)]
-        return self.decode(entries)[0]
 
     def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> list[NDArray[np.float32]]:
         """Run (token, position, sequence, wants logits); logits (vocabulary,) where wanted.

@@ -325,6 +325,7 @@ CHECKS: tuple[Check[Opened], ...] = (
     tells_its_tables,
     gives_plain_values,
     *(_answering(name, statements) for name, statements in queries.ANSWERED.items()),
+    _answering("logical forms that compose", queries.composed()),
     says_the_same_twice,
     refuses,
     refuses_by_itself,

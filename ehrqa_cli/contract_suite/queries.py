@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from ehrqa_cli.logical_form import compile_sql, parse
+from ehrqa_cli.neuralsql import Context, bind
+
 
 def _read() -> dict[str, tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
@@ -18,6 +21,14 @@ def _read() -> dict[str, tuple[str, ...]]:
 
 
 ANSWERED: dict[str, tuple[str, ...]] = _read()
+
+
+def composed() -> tuple[str, ...]:
+    """The statements of logical forms that use what composes (``composed.txt``)."""
+    text = (files(__package__) / "composed.txt").read_text(encoding="utf-8")
+    now = Context("2100-12-31 23:59:00")
+    return tuple(bind(compile_sql(parse(line)), now) for line in text.splitlines())
+
 
 UNORDERED = (
     "SELECT DISTINCT itemid FROM chartevents",

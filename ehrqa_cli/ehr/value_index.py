@@ -23,7 +23,7 @@ from ehrqa_cli.contracts.errors import DatabaseError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits
 
-_FORMAT = 4
+_FORMAT = 5
 _LIMITS = Limits(seconds=600.0, rows=20_000_000, length=10_000_000)
 Runner = Callable[[str], Iterable[tuple[Any, ...]]]
 
@@ -116,7 +116,8 @@ class ValueIndex:
     the dictionaries that no event uses (intake and output; on demand dx, proc and lab).
     ``years`` are the first and last calendar year of the admissions. ``studies`` are chest X-ray
     study ids; ``imaging`` says that there is a table of them. ``shared`` maps a type to the
-    strings that are the label of several items, with their number.
+    strings that are the label of several items, with their number. ``admissions`` and ``stays``
+    are the ids of hospital visits and ICU stays, where these are numbers.
     """
 
     strings: Mapping[str, tuple[str, ...]]
@@ -126,6 +127,8 @@ class ValueIndex:
     imaging: bool = False
     dictionary: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    admissions: frozenset[int] = frozenset()
+    stays: frozenset[int] = frozenset()
 
     @cached_property
     def _by_word(self) -> dict[str, dict[str, set[str]]]:
@@ -203,14 +206,20 @@ def _read(run: Runner, schema: set[str], dictionary: bool) -> ValueIndex:
         for kind, (tables, sql) in _SHARED.items()
         if schema.issuperset(tables)
     }
-    return ValueIndex(strings, patients, studies, years, imaging, unused, shared)
+    visits = [
+        _ids(run, table, column, strict=False) if table in schema else frozenset()
+        for table, column in (("admissions", "hadm_id"), ("icustays", "stay_id"))
+    ]
+    return ValueIndex(strings, patients, studies, years, imaging, unused, shared, *visits)
 
 
-def _ids(run: Runner, table: str, column: str) -> frozenset[int]:
+def _ids(run: Runner, table: str, column: str, *, strict: bool = True) -> frozenset[int]:
     found = [row[0] for row in run(_column(table, column)) if row[0] is not None]
     try:
         return frozenset(map(int, found))
     except ValueError:
+        if not strict:
+            return frozenset()
         odd = next(value for value in found if not str(value).strip().lstrip("+-").isdigit())
         raise DatabaseError(
             f"{table}.{column} holds {str(odd)[:40]!r}, which is no whole number",
@@ -247,6 +256,8 @@ def _load(path: Path) -> ValueIndex | None:
             imaging=bool(data["imaging"]),
             dictionary={kind: tuple(values) for kind, values in data["dictionary"].items()},
             shared={kind: dict(values) for kind, values in data["shared"].items()},
+            admissions=frozenset(data["admissions"]),
+            stays=frozenset(data["stays"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -258,6 +269,8 @@ def _save(path: Path, index: ValueIndex) -> None:
         "strings": {kind: list(values) for kind, values in index.strings.items()},
         "patients": sorted(index.patients),
         "studies": sorted(index.studies),
+        "admissions": sorted(index.admissions),
+        "stays": sorted(index.stays),
         "years": list(index.years) if index.years else None,
         "imaging": index.imaging,
         "dictionary": {kind: list(values) for kind, values in index.dictionary.items()},

@@ -17,7 +17,6 @@ from ehrqa_cli.concepts.told import to_choose
 from ehrqa_cli.contracts.images import VqaReason
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
-from ehrqa_cli.engine.lexicon import Unused, content_words, unused
 from ehrqa_cli.engine.risk import Thresholds, risk
 
 # Kinds of Reason, in the order in which they can come up.
@@ -41,7 +40,6 @@ KINDS = (
     "mixed_table",
     "mixed_units",
     "unused_value",
-    "unused_word",
     "low_confidence",
     "execution_error",
     "empty_result",
@@ -50,10 +48,12 @@ KINDS = (
 # A form that leaves one of these unused answers another question, however sure the model is.
 _MUST_USE = frozenset(
     {"pat", "study", "year", "ym", "ymd", "md", "mon", "stamp", "num", "dur", "agegrp"}
+    | {"quarter", "dow", "adm", "stay"}
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
     | {"careunit", "admloc", "language", "vital", "marital", "insurance"}
 )
 _SHOWN = 6  # of the items that a name fits
+_ANY_ICU, _OF_ICU = "any intensive care unit", {"icustay", "icu", "samestay"}
 # Names from here on are exact, or curated synonyms with one meaning in this database.
 _PLAIN = 0.95
 # Kinds of VqaReason that are no "cannot tell".
@@ -72,6 +72,7 @@ _NOUNS = {
     "intake": "intake", "output": "output", "careunit": "care unit", "language": "language",
     "admloc": "admission location", "marital": "marital status", "insurance": "insurance",
     "mtest": "microbiology test", "vital": "vital sign",
+    "quarter": "date", "dow": "day of the week", "adm": "hospital visit", "stay": "ICU stay",
 }  # fmt: skip
 
 
@@ -94,6 +95,10 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
         if kind == "vague_dur":
             return Reason(
                 "ambiguous_name", f"“{text}” could be minutes or months. Write the unit out."
+            )
+        if kind == "vague_date":
+            return Reason(
+                "ambiguous_name", f"“{text}” has no exact beginning and end. Name the dates."
             )
         if kind == "ambiguous":
             return _of_meanings(text, linked)
@@ -188,21 +193,6 @@ def of_sense(flaw: str | None) -> Reason | None:
     return Reason("no_form", f"The query found for it tells nothing: {flaw}.") if flaw else None
 
 
-def of_measures(left: str | None) -> Reason | None:
-    """One of several measures that the question asks for is not in the query."""
-    if left is None:
-        return None
-    return Reason("unused_word", f"The query found for it does not give the “{left}” asked for.")
-
-
-def of_added(word: str | None) -> Reason | None:
-    """A condition of the query that the question does not speak of."""
-    if word is None:
-        return None
-    said = word.replace("_", " ")
-    return Reason("unused_word", f"The query found for it adds “{said}”, which was not asked.")
-
-
 def of_images(reason: VqaReason) -> Reason:
     """The reader of images declines: it cannot see this, was not understood, or has no image."""
     return Reason(_OF_IMAGES.get(reason.kind, "images"), reason.sentence)
@@ -249,6 +239,21 @@ def of_shared(label: str, several: int) -> Reason:
     )
 
 
+def said_otherwise(linked: LinkedQuestion, used: set[int], form: str) -> set[int]:
+    """Numbers of links that the form says without naming them: any ICU, in its stays there; and a
+    name that stands in brackets after another one of its kind, which is used."""
+    found, links = set[int](), linked.links
+    for number, link in enumerate(links, 1):
+        if link.types == ("careunit",) and link.value == _ANY_ICU and _OF_ICU & {*form.split()}:
+            found.add(number)
+        for other in ({number - 1, number + 1} & used) - {0}:
+            first, second = sorted((link, links[other - 1]), key=lambda x: x.start)
+            between = linked.question[first.end : second.start]
+            if between.strip() == "(" and set(first.types) & set(second.types):
+                found.add(number)
+    return found
+
+
 def of_unused_links(links: tuple[Link, ...], used: set[int]) -> Reason | None:
     """A value, number or date of the question that the query leaves out."""
     for number, link in enumerate(links, 1):
@@ -288,28 +293,12 @@ def _repeated(link: Link, links: tuple[Link, ...], used: set[int]) -> bool:
     return any(links[n - 1].value == link.value for n in used if 1 <= n <= len(links))
 
 
-def words_left(linked: LinkedQuestion, form: str) -> Unused:
-    """Content words of the question that the printed form does not account for."""
-    spans = [(link.start, link.end) for link in linked.links]
-    return unused(content_words(linked.question, spans), form)
-
-
-def of_scores(
-    scores: Mapping[str, float], thresholds: Thresholds, left: Unused | None = None
-) -> Reason | None:
+def of_scores(scores: Mapping[str, float], thresholds: Thresholds) -> Reason | None:
     """The measured signals together: is the risk above the threshold?"""
-    for name, limit in thresholds.limits.items():
-        if scores.get(name, 0.0) > limit:
-            return _too_risky()
-    total = risk(scores, thresholds)
-    if thresholds.limit is None or total <= thresholds.limit:
-        return None
-    by_words = (left.unknown if left else ()) or (left.elsewhere if left else ())
-    without = {k: v for k, v in scores.items() if not k.endswith("_words")}
-    if by_words and risk(without, thresholds) <= thresholds.limit:
-        words = ", ".join(f"“{word}”" for word in by_words[:3])
-        return Reason("unused_word", f"The query found for it leaves out {words} of the question.")
-    return _too_risky()
+    over = any(scores.get(name, 0.0) > limit for name, limit in thresholds.limits.items())
+    if thresholds.limit is not None and risk(scores, thresholds) > thresholds.limit:
+        over = True
+    return _too_risky() if over else None
 
 
 def _too_risky() -> Reason:

@@ -18,7 +18,7 @@ from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.logical_form import Combine, Form, Select
-from ehrqa_cli.logical_form.form import Abstain, Event, Filter, Lit, map_events
+from ehrqa_cli.logical_form.form import Abstain, Event, Filter, Lit, map_events, map_selects
 from ehrqa_cli.logical_form.grammar import FILTERS, HEADS
 from ehrqa_cli.logical_form.normalise import with_filter
 
@@ -174,15 +174,15 @@ def _within(form: Form, kinds: tuple[str, ...]) -> Form:
 
 def _each(form: Form, kinds: tuple[str, ...], counted: bool) -> Form:
     """The kinds at the first event of each select; ``counted``: only where visits are counted."""
-    if isinstance(form, Combine):
-        left = _each(form.left, kinds, counted)
-        return replace(form, left=left, right=_each(form.right, kinds, counted))
-    if not isinstance(form, Select):
-        return form
-    visits = "admissions" in HEADS[form.head].counts or (form.group and form.group.key == "visits")
-    if (counted and not visits) or form.event.kind not in FILTERS["encounter"].kinds:
-        return form
-    return replace(form, event=_of(form.event, kinds))
+
+    def mark(select: Select) -> Select:
+        grouped = select.group is not None and select.group.key == "visits"
+        visits = grouped or "admissions" in HEADS[select.head].counts
+        if (counted and not visits) or select.event.kind not in FILTERS["encounter"].kinds:
+            return select
+        return replace(select, event=_of(select.event, kinds))
+
+    return map_selects(form, mark)
 
 
 def _of(event: Event, kinds: tuple[str, ...]) -> Event:

@@ -11,9 +11,9 @@ from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.question_run import Reading
-from ehrqa_cli.logical_form import Combine, Event, Form, Lit, Ref, Select
+from ehrqa_cli.logical_form import Event, Form, Lit, Ref, Select
 from ehrqa_cli.logical_form.compile.layout import concepts, members, turned_units
-from ehrqa_cli.logical_form.form import Arg, map_args, map_events, selects
+from ehrqa_cli.logical_form.form import Arg, map_args, map_events, map_selects, selects
 from ehrqa_cli.logical_form.grammar import HEADS
 
 SHOWN = 5
@@ -40,9 +40,7 @@ def fitted(bound: Form) -> Form:
         args = tuple(_of_table(arg, "prescriptions") for arg in event.items.args)
         return replace(select, event=replace(event, items=replace(event.items, args=args)))
 
-    if isinstance(bound, Combine):
-        return replace(bound, left=fitted(bound.left), right=fitted(bound.right))
-    return fit(bound) if isinstance(bound, Select) else bound
+    return map_selects(bound, fit)
 
 
 def _twice(event: Event) -> bool:

@@ -37,9 +37,9 @@ _HINT = "restore it with `git checkout models`, or install the ehrqa_cli wheel a
 # What the tables decline for, that the notes may know all the same.
 _MAY_BE_IN_NOTES = frozenset(
     {"unlinked_value", "model_declined", "no_form", "out_of_scope", "images", "unused_value",
-     "unused_word", "low_confidence", "execution_error", "empty_result"}
+     "low_confidence", "execution_error", "empty_result"}
 )  # fmt: skip
-_LEFT_OUT = frozenset({"unused_value", "unused_word"})  # there was a query, and its risk tells
+_LEFT_OUT = frozenset({"unused_value"})  # there was a query, and its risk tells
 _ID = re.compile(
     r"\b(?:patient|pt|subject)\s*(?:id|number|no\.?)?\s*#?\d+(?:'s)?(?!\w)|#?\b\d{5,}(?:'s)?(?!\w)"
 )

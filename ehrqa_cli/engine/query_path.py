@@ -22,22 +22,21 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
 from ehrqa_cli.engine import confidence, encounters, evidence, meant, namesakes
-from ehrqa_cli.engine.lexicon import Unused, added
-from ehrqa_cli.engine.measures import left_out
 from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.question_run import Evidence, Given, Reading, Run, Withheld, Written
-from ehrqa_cli.engine.repair import repaired
 from ehrqa_cli.engine.restrict import restricted
 from ehrqa_cli.engine.route import route_form, route_sql
 from ehrqa_cli.engine.text import sentence
 from ehrqa_cli.logical_form import (
     Combine,
+    Compare,
     Form,
     Select,
     bind,
     compile_sql,
     describe,
     flaw,
+    normalise,
     parse,
     print_form,
     used_links,
@@ -98,7 +97,7 @@ def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
         return Written(linked, None, query.neuralsql)
     try:
         written = parse(query.logical_form)
-        return read(run, linked, repaired(written, linked), written)
+        return read(run, linked, normalise(written), written)
     except FormError as error:
         raise Withheld(confidence.no_form(error.message)) from None
 
@@ -156,6 +155,7 @@ def compare(run: Run, written: Written) -> None:
         run.check(confidence.of_unused_literals(links, written.sql or ""))
         return
     used = used_links(written.reading.form)
+    used |= confidence.said_otherwise(written.linked, used, print_form(written.reading.form))
     run.scores.update(confidence.link_scores(links, used))
     run.check(confidence.of_unused_links(links, used))
 
@@ -168,27 +168,15 @@ def consult(run: Run, written: Written) -> None:
         run.scores.update(confidence.opinion_scores(second.scores(written.linked, form)))
 
 
-def weigh(run: Run, written: Written) -> Unused | None:
-    """Join the measured signals, words left unused among them, which are given.
-
-    No later signal lowers the risk, but for a third opinion: then all are joined after it.
-    """
-    linked, left, reason = written.linked, None, None
-    if written.reading is not None:
-        linked = replace(linked, links=(*linked.links, *linked.restrictions))
-        form = print_form(written.reading.form)
-        left = confidence.words_left(linked, form)
-        run.scores["unknown_words"] = float(len(left.unknown))
-        run.scores["elsewhere_words"] = float(len(left.elsewhere))
-        reason = confidence.of_measures(left_out(linked.text, form)) or confidence.of_added(
-            added(linked.question, form)
-        )
-    if reason is None and run.session.mode is not Mode.CAREFUL:
-        reason = confidence.of_scores(run.scores, run.session.active_thresholds, left)
-        if reason and run.session.layout.ehrsql:
-            reason = namesakes.instead(written, reason, run.session.linker)
+def weigh(run: Run, written: Written) -> None:
+    """Join the measured signals. No later signal lowers the risk, but for a third opinion: then
+    all are joined after it."""
+    if run.session.mode is Mode.CAREFUL:
+        return
+    reason = confidence.of_scores(run.scores, run.session.active_thresholds)
+    if reason and run.session.layout.ehrsql:
+        reason = namesakes.instead(written, reason, run.session.linker)
     run.check(reason)
-    return left
 
 
 def execute(run: Run, sql: str, bound: Form | None) -> Execution:
@@ -246,10 +234,10 @@ def compare_answers(run: Run, linked: LinkedQuestion, result: Result) -> None:
     run.scores["third_agrees"], run.scores["third_differs"] = float(same), float(not same)
 
 
-def decide(run: Run, result: Result, left: Unused | None) -> None:
+def decide(run: Run, result: Result) -> None:
     """All signals together, those of the result too; then whether there is anything to tell."""
     thresholds = run.session.active_thresholds
-    risky = confidence.of_scores(run.scores, thresholds, left)
+    risky = confidence.of_scores(run.scores, thresholds)
     if risky is not None and risky.kind not in thresholds.ignore:
         raise Withheld(risky)
     run.check(confidence.of_result(result))
@@ -286,4 +274,6 @@ def tell(run: Run, done: Execution, reading: Reading | None, said: str) -> str:
 def _is_yes_no(form: Form | None) -> bool:
     if isinstance(form, Select):
         return form.head in ("exists", "none")
-    return isinstance(form, Combine) and form.op in ("less", "greater", "equal", "and", "or")
+    if isinstance(form, Combine):
+        return form.op in ("less", "greater", "equal", "and", "or")
+    return isinstance(form, Compare)

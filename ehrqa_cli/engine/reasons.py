@@ -71,7 +71,7 @@ _NO_OFFER = frozenset(
     }
 )
 # Doubt of the model: the question may tell why.
-_DOUBT = frozenset({"model_declined", "no_form", "low_confidence", "unused_word"})
+_DOUBT = frozenset({"model_declined", "no_form", "low_confidence"})
 # A question that was given a query after all needs clearer words to be called something else.
 SURE = {"model_declined": 0.6}
 _SURER = 0.85
@@ -166,7 +166,7 @@ def _foreign(question: str) -> bool:
 
 
 def _names_nobody(linked: LinkedQuestion) -> bool:
-    if any("pat" in link.types or "study" in link.types for link in linked.links):
+    if any({"pat", "study", "adm", "stay"}.intersection(link.types) for link in linked.links):
         return False
     text = linked.question.lower()
     return _PRONOUN.search(text) is not None and _GROUP.search(text) is None

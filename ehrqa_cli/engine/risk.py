@@ -38,8 +38,6 @@ class Thresholds:
             "max_entropy": 1.0,
             "p_abstain": 2.0,
             "max_removed": 1.0,
-            "unknown_words": 1.0,
-            "elsewhere_words": 0.1,
         }
     )
     intercept: float = 0.0
@@ -54,7 +52,7 @@ class Thresholds:
     @classmethod
     def off(cls) -> Thresholds:
         """Accept any risk and unused values: to measure the scores themselves."""
-        soft = ("unlinked_value", "unused_value", "unused_word", "low_confidence", "ambiguous_name")
+        soft = ("unlinked_value", "unused_value", "low_confidence", "ambiguous_name")
         return cls(limit=None, ignore=soft, source={"chosen": "off"})
 
     @classmethod

@@ -39,8 +39,6 @@ SIGNALS = (
     "mean_decision_entropy",
     "p_abstain",
     "max_removed",
-    "unknown_words",
-    "elsewhere_words",
     "unused_links",
     "link_doubt",
     "alias_doubt",
@@ -311,8 +309,7 @@ def _summary(
 def _ignored(record: Record, obeyed: Iterable[str] = ()) -> bool:
     """Was a reason ignored in the run that thresholds (which ignore ``obeyed``) would obey?"""
     kinds = {k.removeprefix("ignored_") for k in record.scores if k.startswith("ignored_")}
-    soft = {"low_confidence", "unused_word"}  # what the limit itself decides
-    return bool(kinds - soft - set(obeyed))
+    return bool(kinds - {"low_confidence"} - set(obeyed))  # that one the limit decides
 
 
 def apply(records: Sequence[Record], thresholds: Thresholds) -> list[Record]:

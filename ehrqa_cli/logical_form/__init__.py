@@ -14,6 +14,7 @@ from ehrqa_cli.logical_form.describe import describe
 from ehrqa_cli.logical_form.form import (
     Abstain,
     Combine,
+    Compare,
     Event,
     Filter,
     Form,
@@ -38,6 +39,7 @@ __all__ = [
     "TYPES",
     "Abstain",
     "Combine",
+    "Compare",
     "Event",
     "Filter",
     "Form",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import calendar
 import re
+from dataclasses import replace
 
 from ehrqa_cli.logical_form.form import (
     ABNORMALITY,
     Arg,
     Combine,
+    Compare,
     Event,
     Filter,
     Form,
@@ -29,15 +31,18 @@ from ehrqa_cli.logical_form.grammar import (
     HEADS,
     HOURS,
     JOINS,
+    KEEPS,
     KINDS,
     MADE,
     OPS,
     ORDERS,
+    PAIRED,
     PERIODS,
     STRUCTURE,
     WHICH,
     WINDOWS,
 )
+from ehrqa_cli.logical_form.word import EventKind
 
 _MONTHS = {str(k): calendar.month_name[k] for k in range(1, 13)}
 
@@ -45,17 +50,25 @@ _MONTHS = {str(k): calendar.month_name[k] for k in range(1, 13)}
 def describe(form: Form) -> str:
     """The form as an English phrase; references are shown as ``#n``."""
     if isinstance(form, Combine):
-        return f"({describe(form.left)}) {OPS[form.op].says} ({describe(form.right)})"
+        both = f"({describe(form.left)}) {OPS[form.op].says} ({describe(form.right)})"
+        cut = CUTS[form.cut].says.format(show(form.most)) if form.cut and form.most else ""
+        return f"{both}, {cut}" if cut else both
+    if isinstance(form, Compare):
+        limit = HAVING[form.sign].says.format(show(form.limit))
+        return f"whether ({describe(form.form)}) is {limit}"
     if not isinstance(form, Select):
         return STRUCTURE["abstain"].says
-    return re.sub(r"\s+", " ", _select(form) + _by(form.group)).strip()
+    kept = KEEPS[form.keep.which].says.format(show(form.keep.most)) if form.keep else ""
+    said = _select(form) + _by(form.group) + (f", {kept}" if kept else "")
+    return re.sub(r"\s+", " ", said).strip()
 
 
 def _by(group: Group | None) -> str:
     if group is None:
         return ""
     key = COLUMNS[group.key].column
-    parts = [f", for each {key}"]
+    further = "".join(f" and {COLUMNS[name].column}" for name in group.also)
+    parts = [f", for each {key}{further}"]
     if group.cut and group.most is not None:
         parts.append(CUTS[group.cut].says.format(show(group.most)))
     if group.having and group.limit is not None:
@@ -78,8 +91,13 @@ def show(arg: Arg) -> str:
 def _select(select: Select) -> str:
     head, kind = HEADS[select.head], KINDS[select.event.kind]
     event = _event(select.event)
+    unit = STRUCTURE[HOURS].says if select.per == HOURS else "days"
+    if select.also and select.head in PAIRED:
+        names = (_column(h, kind).format(unit=unit) for h in (select.head, *select.also))
+        return f"{', '.join(names)} of {event}"
     if select.also:
-        return f"{', '.join(COLUMNS[h].column for h in (select.head, *select.also))} of {event}"
+        each = (_select(replace(select, head=h, also=())) for h in (select.head, *select.also))
+        return "; ".join(each)
     noun = kind.noun or kind.says
     # "drugs among prescriptions" says nothing that "drugs" does not.
     limited = select.event.items or select.event.filters
@@ -87,12 +105,17 @@ def _select(select: Select) -> str:
         *map(show, select.args),
         event=event,
         how=MADE[head.how].says if head.how else "",
-        unit=STRUCTURE[HOURS].says if select.per == HOURS else "days",
+        unit=unit,
         per=f" {PERIODS[select.per].says}" if select.per in PERIODS else "",
         named=kind.named,
         several=kind.several or f"{noun}s",
         among=f" among: {event}" if limited else "",
     )
+
+
+def _column(name: str, kind: EventKind) -> str:
+    of_film = name == "name" and kind.item == "study"
+    return kind.named.removesuffix(" of") if of_film else COLUMNS[name].column
 
 
 def _event(event: Event) -> str:
@@ -123,6 +146,12 @@ def _event(event: Event) -> str:
     return ", ".join([name, *(_filter(f, encounter) for f in filters)])
 
 
+def _related(event: Event) -> str:
+    """The other event of a relation, in brackets where its own filters would run into the rest."""
+    said = _event(event)
+    return f"({said})" if ", " in said else said
+
+
 def _beyond_orders(items: Items | None) -> bool:
     """Whether a drug's name stands for more than orders of it."""
     args = items.args if items else ()
@@ -142,7 +171,7 @@ def _encounter(event: Event) -> str | None:
 def _items(items: Items) -> str:
     if items == ABNORMALITY:
         return STRUCTURE["abnormality"].says
-    words = [show(items.args[0])]
+    words = [*(["other than"] if items.other else []), show(items.args[0])]
     for op, arg in zip(items.ops, items.args[1:], strict=True):
         words += [JOINS[op].says, show(arg)]
     return " ".join(words)
@@ -157,15 +186,19 @@ def _filter(item: Filter, encounter: str | None = None) -> str:
     spec, args = FILTERS[item.name], [show(a) for a in item.args]
     if spec.many:
         args = [f" {JOINS['or'].says} ".join(args)]
+    if item.other and args:
+        args[0] = f"other than {args[0]}"
+    number = f" {args[0]}" if spec.which and args else ""
     if spec.slots == ("DATE",):
         args = [_MONTHS.get(args[0], args[0])]
     of_kind = spec.of_kind if encounter is not None else ""
     return (of_kind or spec.says).format(
         *args,
         kind=encounter,
-        event=_event(item.event) if item.event else "",
-        window=WINDOWS[item.window].says.format(*args) if item.window else "",
+        event=_related(item.event) if item.event else "",
+        query=f"({describe(item.query)})" if item.query else "",
+        window=" ".join(WINDOWS[w].says.format(*args) for w in (item.window, item.tie) if w),
         finding=_finding(item.items, item.places),
         which=WHICH[item.which].says if item.which else "",
         at=f", at {args[0]}" if spec.at and args else "",
-    )
+    ) + number

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.logical_form.form import Arg, Form, Lit, Ref, map_args, print_form
-from ehrqa_cli.logical_form.grammar import INT_SLOTS, SLOTS
+from ehrqa_cli.logical_form.grammar import CONCEPTS, INT_SLOTS, SLOTS
 from ehrqa_cli.logical_form.normalise import normalise
 from ehrqa_cli.logical_form.parse import parse
 
@@ -27,7 +27,8 @@ def bind(form: Form, links: Sequence[Link]) -> Form:
                 f"logical form: {link.value!r} cannot stand where a {slot} is needed",
                 "ask the question again in other words",
             )
-        meant = next((c for c in link.concepts if c.kind in SLOTS[slot]), None)
+        kinds = CONCEPTS.get(slot, SLOTS[slot])
+        meant = next((c for c in link.concepts if c.kind in kinds), None)
         return Lit(link.value, meant)
 
     return map_args(form, value)

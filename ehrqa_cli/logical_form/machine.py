@@ -26,18 +26,24 @@ from ehrqa_cli.logical_form.grammar import (
     INT_SLOTS,
     INTS,
     JOINS,
+    KEEPS,
     KINDS,
+    MOST_KEYS,
     MOST_PAIRED,
     OPS,
     ORDERED,
     ORDERS,
     PAIRED,
     PERIODS,
+    REPEATED,
     SLOTS,
-    TIMED,
+    SPANS,
     WHICH,
-    WINDOWS,
     common,
+    inner_kinds,
+    measurable,
+    ties_of,
+    windows_of,
 )
 
 EOS = "<eos>"
@@ -115,8 +121,11 @@ class Machine:
             "window",
             "place?",
             "group",
+            "keys",
+            "keep",
             "limit",
             "or",
+            "other",
         )
 
     def _options(self, symbol: Symbol) -> Options:
@@ -130,7 +139,7 @@ class Machine:
 
     def _reachable(self, symbols: tuple[Symbol, ...]) -> bool:
         # A word that needs a reference is not offered when no link has the type it needs.
-        needy = ("slot", "items", "kind", "top")
+        needy = ("slot", "items", "kind", "top", "key")
         return all(s[0] not in needy or bool(self._options(s)) for s in symbols)
 
     def _slot(self, slot: str) -> Options:
@@ -149,16 +158,22 @@ class Machine:
             found[ABSTAIN] = ()
         if int(depth) < _MAX_NESTING:
             deeper: Symbol = ("form", str(int(depth) + 1))
-            close: tuple[Symbol, ...] = (_words(")"), _words(*OPS), _words("("), deeper)
-            found["("] = (deeper, *close, _words(")"))
+            found["("] = (deeper, _words(")"), ("joined", str(int(depth) + 1)))
         return found
+
+    def _joined_options(self, symbol: Symbol) -> Options:
+        """After a form in parentheses: another one, or a number to compare with."""
+        other: tuple[Symbol, ...] = (_words("("), ("form", symbol[1]), _words(")"))
+        cut: Symbol = ("limit", "N", *CUTS)
+        ops = {op: (*other, cut) if spec.by_group else other for op, spec in OPS.items()}
+        return ops | dict.fromkeys(HAVING, (("slot", "H"),))
 
     def _after_head(self, head: str) -> tuple[Symbol, ...]:
         spec = HEADS[head]
         symbols: list[Symbol] = [("slot", s) for s in spec.args]
         if head in PAIRED:
             return (*symbols, ("rest", head))
-        if spec.per == "may" or spec.hours:
+        if spec.per == "may" or spec.hours or head in GROUPED:
             return (*symbols, ("measure", head))
         if spec.per:
             symbols.append(_words(*PERIODS))
@@ -174,8 +189,28 @@ class Machine:
         spec = HEADS[symbol[1]]
         plain: Symbol = ("kind", "0", *spec.kinds)
         top: Symbol = ("top", symbol[1], *spec.kinds)
-        further: Options = {HOURS: (top,)} if spec.hours else dict.fromkeys(PERIODS, (plain,))
+        further: Options = {HOURS: (top,)} if spec.hours else {}
+        if spec.per == "may":
+            further = dict.fromkeys(PERIODS, (plain,))
+        if symbol[1] in GROUPED:
+            further["also"] = (("measures", symbol[1]),)
         return self._options(top) | further
+
+    def _measures_options(self, symbol: Symbol) -> Options:
+        heads = symbol[1:]
+        fit = (h for h in GROUPED if h not in heads and measurable((*heads, h)))
+        return {h: (("several", *heads, h),) for h in fit}
+
+    def _several_options(self, symbol: Symbol) -> Options:
+        """What may follow several measures: another one, or the rows they are of."""
+        heads = symbol[1:]
+        top: Symbol = ("top", heads[0], *measurable(heads))
+        found = self._options(top)
+        if any(HEADS[h].hours for h in heads):
+            found[HOURS] = (top,)
+        if len(heads) < MOST_PAIRED:
+            found["also"] = (("measures", *heads),)
+        return found
 
     def _rest_options(self, symbol: Symbol) -> Options:
         """What may follow columns: another column, or the rows they are of."""
@@ -183,7 +218,7 @@ class Machine:
         spec, alone = HEADS[heads[0]], len(heads) == 1
         kinds = spec.kinds if alone else common(heads)
         top: Symbol = ("top", heads[0], *kinds)
-        found = self._options(top)
+        found = {k: (*after, ("keep",)) for k, after in self._options(top).items()}
         if not alone or spec.order:
             after: tuple[Symbol, ...] = (top,)
             if not alone or spec.extreme:
@@ -193,18 +228,24 @@ class Machine:
             found |= dict.fromkeys(ORDERS, after)
         if not alone or spec.extreme:
             found |= dict.fromkeys(EXTREMES, (top,))
-        if alone and spec.hours:
-            found[HOURS] = (_opt(*ORDERS), _opt(*EXTREMES), top)
+        if any(HEADS[h].hours for h in heads):
+            found[HOURS] = (("unit", *heads),)
         if len(heads) < MOST_PAIRED:
             found["also"] = (("column", *heads),)
         return found
+
+    def _unit_options(self, symbol: Symbol) -> Options:
+        """What may follow columns and their unit: no further column."""
+        found = self._rest_options(symbol)
+        return {k: after for k, after in found.items() if k not in (HOURS, "also")}
 
     def _nth_options(self, symbol: Symbol) -> Options:
         """After an order word: the extreme one, or one of each group."""
         head, kinds = symbol[1], symbol[2:]
         found = self._options(("top", head, *kinds))
         each = {k: (*after, ("group", k)) for k, after in found.items()}
-        return each | dict.fromkeys(EXTREMES, (("top", head, *kinds),))
+        further = EXTREMES if HEADS[head].extreme else ()
+        return each | dict.fromkeys(further, (("top", head, *kinds),))
 
     def _column_options(self, symbol: Symbol) -> Options:
         heads = symbol[1:]
@@ -220,8 +261,22 @@ class Machine:
         return found
 
     def _group_options(self, symbol: Symbol) -> Options:
-        keys = _words(*(g for g, kinds in GROUPS.items() if symbol[1] in kinds))
-        return {"by": (keys, ("limit", "N", *CUTS), ("limit", "H", *HAVING), _opt(*FINISH))}
+        rest: tuple[Symbol, ...] = (("limit", "N", *CUTS), ("limit", "H", *HAVING), _opt(*FINISH))
+        return {"by": (("key", symbol[1]), *rest)}
+
+    def _key_options(self, symbol: Symbol) -> Options:
+        kind, had = symbol[1], symbol[2:]
+        fit = (g for g, kinds in GROUPS.items() if kind in kinds and g not in had)
+        return {g: (("keys", kind, *had, g),) for g in fit}
+
+    def _keys_options(self, symbol: Symbol) -> Options:
+        return {"also": (("key", *symbol[1:]),)} if len(symbol) - 2 < MOST_KEYS else {}
+
+    def _keep_options(self, _symbol: Symbol) -> Options:
+        return dict.fromkeys(KEEPS, (("slot", "N"),))
+
+    def _other_options(self, _symbol: Symbol) -> Options:
+        return {"not": ()}
 
     def _limit_options(self, symbol: Symbol) -> Options:
         return dict.fromkeys(symbol[2:], (("slot", symbol[1]),))
@@ -255,6 +310,8 @@ class Machine:
         found: Options = dict.fromkeys(self._slot(slot), (("more", slot),))
         if slot == "FINDING":
             found["abnormality"] = ()
+        elif name in KINDS and not KINDS[name].required and found:
+            found["not"] = (("slot", slot), ("or", slot))
         return found
 
     def _more_options(self, symbol: Symbol) -> Options:
@@ -281,30 +338,36 @@ class Machine:
         for index in range(int(start), len(FILTER_NAMES)):
             name = FILTER_NAMES[index]
             spec = FILTERS[name]
-            if kind not in spec.kinds or (spec.event and int(depth) >= _MAX_NESTING):
+            nests = spec.event or spec.query
+            if kind not in spec.kinds or (nests and int(depth) >= _MAX_NESTING):
                 continue
-            rest: Symbol = ("filters", kind, str(index + 1), depth)
+            rest: Symbol = ("filters", kind, str(index + (name not in REPEATED)), depth)
             found[name] = (*self._after_filter(name, depth), rest)
         return found
 
     def _after_filter(self, name: str, depth: str) -> tuple[Symbol, ...]:
         spec = FILTERS[name]
         if spec.which:
-            return (_words(*WHICH),)
+            return (("which", *spec.slots),)
         if spec.finding:
             return (_words("("), ("items", "FINDING"), ("place?",), _words(")"))
         if spec.event:
-            inner = self._inner(TIMED, depth)
-            return (*inner, ("window",)) if spec.window else inner
+            inner = self._inner(inner_kinds(name), depth)
+            return (*inner, ("window", name)) if spec.window else inner
+        if spec.query:
+            return (_words("("), ("form", str(int(depth) + 1)), _words(")"))
         if spec.at:
             return (("at?",),)
         slots: tuple[Symbol, ...] = tuple(("slot", s) for s in spec.slots)
-        return (*slots, ("or", spec.slots[0])) if spec.many else slots
+        slots = (*slots, ("or", spec.slots[0])) if spec.many else slots
+        return (("other",), *slots) if spec.other else slots
 
-    def _window_options(self, _symbol: Symbol) -> Options:
-        found: Options = dict.fromkeys(WINDOWS, ())
-        found["within"] = (("slot", "DUR"),)
-        return found
+    def _which_options(self, symbol: Symbol) -> Options:
+        return dict.fromkeys(WHICH, ()) | self._slot(symbol[1])
+
+    def _window_options(self, symbol: Symbol) -> Options:
+        windows, after = windows_of(symbol[1]), ("slot", "DUR")
+        return {w: (after, _opt(*ties_of(w))) if w in SPANS else () for w in windows}
 
     def _at_options(self, _symbol: Symbol) -> Options:
         return {"at": (("slot", "AT"),)}

@@ -11,11 +11,13 @@ from ehrqa_cli.logical_form.form import (
     Abstain,
     Arg,
     Combine,
+    Compare,
     Event,
     Filter,
     Form,
     Group,
     Items,
+    Keep,
     Lit,
     Ref,
     Select,
@@ -35,17 +37,24 @@ from ehrqa_cli.logical_form.grammar import (
     HOURS,
     IMAGE,
     JOINS,
+    KEEPS,
     KINDS,
+    MOST_KEYS,
     MOST_PAIRED,
     OPS,
     ORDERED,
     ORDERS,
     PAIRED,
     PERIODS,
-    TIMED,
+    REPEATED,
+    SPANS,
+    TIES,
     WHICH,
-    WINDOWS,
     common,
+    inner_kinds,
+    measurable,
+    ties_of,
+    windows_of,
 )
 
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
@@ -119,16 +128,21 @@ class _Parser:
         if self.maybe("("):
             left = self.form(depth + 1)
             self.take(")")
+            if sign := self.maybe(*HAVING):
+                return Compare(left, sign, self.arg())
             op = self.take(*OPS)
             self.take("(")
             right = self.form(depth + 1)
             self.take(")")
-            return Combine(op, left, right)
+            cut = self.maybe(*CUTS) if OPS[op].by_group else None
+            return Combine(op, left, right, cut, self.arg() if cut else None)
         head = self.take(*HEADS, wanted="a head such as value, time, count")
         spec = HEADS[head]
         args = tuple(self.arg() for _ in spec.args)
         if head in PAIRED and self.peek() == "also":
             return self.pair(head, depth)
+        if head in GROUPED and self.peek() == "also":
+            return self.measures(head, depth)
         per = self.take(*PERIODS) if spec.per == "must" else None
         if spec.per == "may" or spec.hours:
             per = self.maybe(*((HOURS,) if spec.hours else PERIODS))
@@ -138,25 +152,49 @@ class _Parser:
         nth = head in ORDERED and order is not None and extreme is None
         grouped = (head in GROUPED and per in (None, HOURS)) or nth
         group = self.group(event.kind) if grouped else None
-        return Select(head, event, args, per, group=group)
+        keep = self.keep() if head in PAIRED and not (group or order or extreme) else None
+        return Select(head, event, args, per, group=group, keep=keep)
 
     def pair(self, head: str, depth: int) -> Select:
         heads = [head]
         while len(heads) < MOST_PAIRED and self.maybe("also"):
             heads.append(self.take(*(h for h in PAIRED if h not in heads and common((*heads, h)))))
+        per = self.maybe(HOURS) if any(HEADS[h].hours for h in heads) else None
         order, extreme = self.maybe(*ORDERS), self.maybe(*EXTREMES)
         event = self.event(common(heads), order, extreme, depth)
-        return Select(head, event, also=tuple(heads[1:]))
+        keep = None if order or extreme else self.keep()
+        return Select(head, event, per=per, also=tuple(heads[1:]), keep=keep)
+
+    def measures(self, head: str, depth: int) -> Select:
+        heads = [head]
+        while len(heads) < MOST_PAIRED and self.maybe("also"):
+            fit = (h for h in GROUPED if h not in heads and measurable((*heads, h)))
+            heads.append(self.take(*fit))
+        per = self.maybe(HOURS) if any(HEADS[h].hours for h in heads) else None
+        event = self.event(measurable(heads), None, None, depth)
+        group = self.group(event.kind)
+        return Select(head, event, per=per, also=tuple(heads[1:]), group=group)
+
+    def keep(self) -> Keep | None:
+        which = self.maybe(*KEEPS)
+        return Keep(which, self.arg()) if which else None
 
     def group(self, kind: str) -> Group | None:
         if not self.maybe("by"):
             return None
-        key = self.take(*(g for g, kinds in GROUPS.items() if kind in kinds))
+        keys: list[str] = []
+        while not keys or (len(keys) < MOST_KEYS and self.maybe("also")):
+            fit = (g for g, kinds in GROUPS.items() if kind in kinds and g not in keys)
+            keys.append(self.take(*fit))
         cut = self.maybe(*CUTS)
         most = self.arg() if cut else None
         having = self.maybe(*HAVING)
         limit = self.arg() if having else None
-        return Group(key, cut, most, having, limit, self.maybe(*FINISH))
+        finish = self.maybe(*FINISH)
+        if finish and cut is None:  # "each as a percent, the 3 with the most"
+            cut = self.maybe(*CUTS)
+            most = self.arg() if cut else None
+        return Group(keys[0], cut, most, having, limit, finish, tuple(keys[1:]))
 
     def event(
         self, kinds: tuple[str, ...], order: str | None, extreme: str | None, depth: int
@@ -173,14 +211,16 @@ class _Parser:
     def value_next(self, kind: str) -> bool:
         word = self.peek() or ""
         is_value = word.startswith(("#", '"')) or bool(_NUMBER.match(word))
-        return KINDS[kind].item is not None and is_value
+        item = KINDS[kind].item is not None
+        return item and (is_value or (word == "not" and not KINDS[kind].required))
 
     def items(self) -> Items:
+        other = self.maybe("not") is not None
         args, ops = [self.arg()], []
-        while op := self.maybe(*JOINS):
+        while op := self.maybe(*(("or",) if other else JOINS)):
             ops.append(op)
             args.append(self.arg())
-        return Items(tuple(args), tuple(ops))
+        return Items(tuple(args), tuple(ops), other)
 
     def finding(self) -> tuple[Items, Items | None]:
         items = ABNORMALITY if self.maybe("abnormality") else self.items()
@@ -208,30 +248,40 @@ class _Parser:
         return event
 
     def filters(self, kind: str, depth: int) -> tuple[Filter, ...]:
+        """Filters in any order, each once or in REPEATED, put into their fixed order."""
         found: list[Filter] = []
-        start = 0
         while True:
-            names = [n for n in FILTER_NAMES[start:] if kind in FILTERS[n].kinds]
+            had = {item.name for item in found} - REPEATED
+            names = [n for n in FILTER_NAMES if kind in FILTERS[n].kinds and n not in had]
             name = self.maybe(*names)
             if name is None:
-                return tuple(found)
-            start = FILTER_NAMES.index(name) + 1
+                return tuple(sorted(found, key=lambda item: FILTER_NAMES.index(item.name)))
             found.append(self.filter(name, depth))
 
     def filter(self, name: str, depth: int) -> Filter:
         spec = FILTERS[name]
         if spec.which:
-            return Filter(name, which=self.take(*WHICH))
+            which = self.maybe(*WHICH)
+            return Filter(name, which=which) if which else Filter(name, (self.arg(),))
         if spec.finding:
             self.take("(")
             items, places = self.finding()
             self.take(")")
             return Filter(name, items=items, places=places)
-        event = self.inner(TIMED, depth) if spec.event else None
-        window = self.maybe(*WINDOWS) if spec.window else None
-        if window == "within" or (spec.at and self.maybe("at")):
-            return Filter(name, (self.arg(),), event, window)
+        if spec.query:
+            self.take("(")
+            query = self.form(depth + 1)
+            self.take(")")
+            return Filter(name, query=query)
+        event = self.inner(inner_kinds(name), depth) if spec.event else None
+        window, tie = self.maybe(*windows_of(name)), None
+        if window in TIES and self.peek() in ("within", "beyond"):
+            window, tie = self.maybe("within", "beyond"), window
+        if window in SPANS or (spec.at and self.maybe("at")):
+            arg = self.arg()
+            return Filter(name, (arg,), event, window, tie or self.maybe(*ties_of(window)))
+        other = bool(spec.other and self.maybe("not"))
         args = [self.arg() for _ in spec.slots]
         while spec.many and self.maybe("or"):
             args.append(self.arg())
-        return Filter(name, tuple(args), event, window)
+        return Filter(name, tuple(args), event, window, other=other)

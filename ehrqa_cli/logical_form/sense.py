@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Group, Select, print_form
+from ehrqa_cli.logical_form.form import (
+    Combine,
+    Compare,
+    Event,
+    Filter,
+    Form,
+    Group,
+    Select,
+    print_form,
+)
 from ehrqa_cli.logical_form.grammar import FILTERS
 
 
@@ -14,6 +23,8 @@ def flaw(form: Form) -> str | None:
         if _lopsided(form):
             return "it compares men and women, and not under the same conditions"
         return flaw(form.left) or flaw(form.right)
+    if isinstance(form, Compare):
+        return flaw(form.form)
     if not isinstance(form, Select):
         return None
     if form.group and _one_group(form.event, form.group):
@@ -49,5 +60,5 @@ def _one_group(event: Event, group: Group) -> bool:
     fixing = event.get(*(name for name, spec in FILTERS.items() if spec.fixes == group.key))
     if fixing is not None:
         return len(fixing.args) <= 1
-    named = event.items is not None and len(event.items.args) == 1
+    named = event.items is not None and len(event.items.args) == 1 and event.kind != "finding"
     return named and group.key == {"transfer": "careunit"}.get(event.kind, "name")

@@ -1,7 +1,7 @@
 """What is known of a word of the logical form, and how the tables in words/ are read.
 
-Everything about a word stands in its one entry there: where it may stand, its English, the words of
-a question that it accounts for, its rule of normalise.py and what writes its SQL.
+Everything about a word stands in its one entry there: where it may stand, its English, its rule of
+normalise.py and what writes its SQL.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 _FOLDER = Path(__file__).parent / "words"
 # Fields that hold several names, and those of them that hold kinds or classes of kinds.
-_LISTS = frozenset({"args", "slots", "gives", "counts"})
-_OF_KINDS = frozenset({"kinds", "columns", "groups"})
+_LISTS = frozenset({"args", "slots", "counts"})
+_OF_KINDS = frozenset({"kinds", "columns", "groups", "inner"})
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,6 @@ class Word:
     """What every word may have; words/filters.toml says what each field means."""
 
     says: str = ""
-    words: str = ""
-    gives: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
-    asked: bool = False
-    negative: bool = False
     sql: str = ""
     part: str = ""
     of_kind: str = ""
@@ -51,6 +46,7 @@ class Head(Word):
 
     kinds: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     order: bool = False
     extreme: bool = False
     per: str = ""
@@ -75,7 +71,10 @@ class FilterSpec(Word):
     kinds: tuple[str, ...] = ()
     slots: tuple[str, ...] = ()
     event: bool = False
-    window: bool = False
+    inner: tuple[str, ...] = ()
+    window: str = ""
+    query: bool = False
+    other: bool = False
     which: bool = False
     finding: bool = False
     at: bool = False

@@ -1,14 +1,14 @@
 """Writing a form under the grammar, and measuring how sure the model was.
 
-Greedy and beam search over one interface (``Stepper``), so that both are tested without
-llama.cpp. Every number comes from the model's own distribution over its full vocabulary, before
-the grammar removes anything: entropy of the next token (maximum over the form: Lee et al.,
+Beam search, of which greedy is the width 1, over one interface (``Stepper``), so that it is tested
+without a network. Every number comes from the model's own distribution over its full vocabulary,
+before the grammar removes anything: entropy of the next token (maximum over the form: Lee et al.,
 EHRSQL 2022), log-probabilities, and the mass that the grammar removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ehrqa_cli.text2sql.network import State
+
 MAX_LEXEMES = 96
 BEAMS = 5
-ABSTAIN = "abstain"
+ABSTAIN, BEGIN = "abstain", "<s>"
 
 
 class Stepper(Protocol):
-    """What decoding needs of a model: sequences that can be started, continued and copied."""
+    """What decoding needs of a model. States are values: any number of forms may go on from one."""
 
-    def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """Start sequence 0; logits (vocabulary,) after the last token."""
+    @property
+    def lexemes(self) -> Mapping[str, int]:
+        """The lexemes that the model knows, and where their logits stand."""
 
-    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> list[NDArray[np.float32]]:
-        """Continue sequences by (token, position, sequence, wants logits)."""
+    def read(self, ids: Sequence[int]) -> State:
+        """The state after a question, for one form of which nothing is written yet."""
 
-    def copy(self, source: int, target: int) -> None:
-        """Make ``target`` continue from ``source``."""
-
-    def drop(self, sequence: int) -> None:
-        """Forget one sequence."""
+    def step(self, lexemes: Sequence[str], state: State) -> tuple[NDArray[np.float32], State]:
+        """Logits (forms, lexemes) after the lexeme written last of each form."""
 
 
 @dataclass(frozen=True)
@@ -147,179 +147,61 @@ class Choices:
         return float(np.exp(self.found[self.lexemes.index(lexeme)]))
 
 
-class Greedy:
-    """One form in the making: the most probable allowed lexeme at each step."""
-
-    def __init__(
-        self,
-        prompt: Sequence[int],
-        machine: Machine,
-        ids: Mapping[str, int],
-        banned: frozenset[str] = frozenset(),
-    ) -> None:
-        """``banned`` lexemes are never written."""
-        self.prompt = prompt
-        self._machine = machine
-        self._ids = ids
-        self._banned = banned
-        self._steps: list[Step] = []
-        self._complete = False
-        self._p_abstain = 0.0
-
-    def take(self, logits: NDArray[np.float32]) -> tuple[int, int] | None:
-        """Write the next lexeme; its token and position, or None when the form has ended."""
-        choices = Choices(logits, self._machine, self._ids)
-        best = choices.best(1, self._banned)
-        if not self._steps:
-            self._p_abstain = choices.probability(ABSTAIN)
-        if not best:
-            return None
-        self._steps.append(best[0])
-        self._machine.push(best[0].lexeme)
-        self._complete = self._machine.done
-        if self._complete or len(self._steps) >= MAX_LEXEMES:
-            return None
-        return self._ids[best[0].lexeme], len(self.prompt) + len(self._steps) - 1
-
-    @property
-    def last(self) -> str:
-        """The lexeme written last."""
-        return self._steps[-1].lexeme
-
-    @property
-    def written(self) -> Written:
-        """What has been written so far."""
-        return Written(tuple(self._steps), self._complete, self._p_abstain)
-
-
-def greedy(
-    model: Stepper,
-    prompt: Sequence[int],
-    machine: Machine,
-    ids: Mapping[str, int],
-    tick: Callable[[str], None],
-    banned: frozenset[str] = frozenset(),
-) -> Written:
-    """The most probable allowed lexeme at each step. ``tick`` sees each and may raise;
-    ``banned`` lexemes are never written."""
-    form = Greedy(prompt, machine, ids, banned)
-    entry = form.take(model.prompt(prompt))
-    while entry is not None:
-        tick(form.last)
-        entry = form.take(model.decode([(*entry, 0, True)])[0])
-    return form.written
-
-
-def greedy_many(
-    model: Stepper, forms: Iterable[Greedy], slots: int, tick: Callable[[str], None]
-) -> None:
-    """Write all forms, ``slots`` of them together; one that ends makes room for the next.
-
-    Numbers of a form must not depend on its mates. So each prompt is read alone, as `greedy` does,
-    and each step has the same shape, ``slots`` sequences of one token: an empty slot reads the
-    first token of some prompt anew. ``model`` gives each sequence cells of its own.
-    """
-    waiting = iter(forms)
-    live: dict[int, tuple[Greedy, tuple[int, int]]] = {}
-    filler = 0
-    while True:
-        for slot in range(slots):
-            while slot not in live and (form := next(waiting, None)) is not None:
-                model.drop(slot)
-                filler, last = form.prompt[0], len(form.prompt) - 1
-                tokens = [(t, i, slot, i == last) for i, t in enumerate(form.prompt)]
-                entry = form.take(model.decode(tokens)[0])
-                tick(form.last if entry else "")
-                if entry is not None:
-                    live[slot] = (form, entry)
-        if not live:
-            return
-        entries = []
-        for slot in range(slots):
-            if slot in live:
-                entries.append((*live[slot][1], slot, True))
-            else:
-                model.drop(slot)
-                entries.append((filler, 0, slot, False))
-        for (slot, (form, _)), logits in zip(
-            sorted(live.items()), model.decode(entries), strict=True
-        ):
-            entry = form.take(logits)
-            tick(form.last if entry else "")
-            if entry is None:
-                del live[slot]
-            else:
-                live[slot] = (form, entry)
-
-
 @dataclass(frozen=True)
 class _Beam:
     written: Written
     machine: Machine
-    logits: NDArray[np.float32]
-    sequence: int
 
     @property
     def total(self) -> float:
         return sum(s.logprob for s in self.written.steps)
 
+    @property
+    def last(self) -> str:
+        return self.written.steps[-1].lexeme if self.written.steps else BEGIN
 
-def beam(
+    def grown(self, step: Step) -> _Beam:
+        machine = self.machine.copy()
+        machine.push(step.lexeme)
+        steps = (*self.written.steps, step)
+        return _Beam(replace(self.written, steps=steps, complete=machine.done), machine)
+
+
+def write(
     model: Stepper,
-    prompt: Sequence[int],
+    ids: Sequence[int],
     machine: Machine,
-    ids: Mapping[str, int],
     tick: Callable[[str], None],
+    width: int = 1,
     banned: frozenset[str] = frozenset(),
-    width: int = BEAMS,
 ) -> list[Written]:
-    """Beam search of size ``width``, all beams in one call a step, ended when ``width`` forms are
-    finished; finished forms, best mean log-probability first (the score of Yang et al. 2024,
-    appendix B). Empty when none finished. ``banned`` lexemes are never written."""
-    logits = model.prompt(prompt)
-    p_abstain = Choices(logits, machine, ids).probability(ABSTAIN)
-    live = [_Beam(Written((), False, p_abstain), machine, logits, 0)]
-    done: list[Written] = []
-    half = 0
+    """The forms of a question with the token ``ids``: of width 1 the most probable allowed lexeme
+    at each step; wider, beam search ended when ``width`` forms are finished, best mean
+    log-probability first (the score of Yang et al. 2024, appendix B).
+
+    ``tick`` sees the best lexeme of each step and may raise; ``banned`` lexemes are never written.
+    At least one form, not ``complete`` where none could be finished.
+    """
+    state = model.read(ids)
+    live, done = [_Beam(Written((), False, 0.0), machine)], list[Written]()
     for length in range(MAX_LEXEMES):
+        logits, state = model.step([b.last for b in live], state)
+        choices = [
+            Choices(row, b.machine, model.lexemes) for row, b in zip(logits, live, strict=True)
+        ]
+        if not length:
+            live = [_Beam(Written((), False, choices[0].probability(ABSTAIN)), machine)]
         options = [
-            (old.total + step.logprob, old, step)
-            for old in live
-            for step in Choices(old.logits, old.machine, ids).best(width, banned)
+            (live[row].total + step.logprob, row, step)
+            for row, found in enumerate(choices)
+            for step in found.best(width, banned)
         ]
         options.sort(key=lambda o: -o[0])
-        chosen: list[tuple[_Beam, Step]] = []
-        for _, old, step in options[:width]:
-            if step.lexeme == EOS:
-                done.append(replace(old.written, steps=(*old.written.steps, step), complete=True))
-            else:
-                chosen.append((old, step))
-        if not chosen or len(done) >= width:
+        grown = [(row, live[row].grown(step)) for _, row, step in options[:width]]
+        done += [b.written for _, b in grown if b.written.complete]
+        going = [(row, b) for row, b in grown if not b.written.complete]
+        if not going or len(done) >= width:
             break
-        tick(chosen[0][1].lexeme)
-        half = 1 - half
-        live = _advance(model, chosen, live, ids, (len(prompt) + length, 1 + half * width))
-    return sorted(done, key=lambda w: -w.mean_logprob)
-
-
-def _advance(
-    model: Stepper,
-    chosen: list[tuple[_Beam, Step]],
-    live: list[_Beam],
-    ids: Mapping[str, int],
-    place: tuple[int, int],
-) -> list[_Beam]:
-    """Continue the chosen beams in fresh sequences from ``place`` = (position, first sequence)."""
-    position, first = place
-    for i, (old, _) in enumerate(chosen):
-        model.copy(old.sequence, first + i)
-    for gone in live:
-        model.drop(gone.sequence)
-    entries = [(ids[s.lexeme], position, first + i, True) for i, (_, s) in enumerate(chosen)]
-    found = []
-    for i, (logits, (old, step)) in enumerate(zip(model.decode(entries), chosen, strict=True)):
-        machine = old.machine.copy()
-        machine.push(step.lexeme)
-        written = replace(old.written, steps=(*old.written.steps, step))
-        found.append(_Beam(written, machine, logits, first + i))
-    return found
+        tick(going[0][1].last)
+        live, state = [b for _, b in going], state.take([row for row, _ in going])
+    return sorted(done, key=lambda w: -w.mean_logprob) or [live[0].written]

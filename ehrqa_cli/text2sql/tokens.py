@@ -1,41 +1,35 @@
 """How a linked question becomes tokens; the trainer and the run time share exactly this.
 
-The text between references goes to a byte-level BPE (the tokenizers library in training,
-llama.cpp's own at run time). References, their types and the form's lexemes are single tokens
-found by this module alone, never by a tokenizer: a question that spells ``[value]`` or ``</s>``
-is plain text to the model.
+The text between references is split into word pieces (`ehrqa_cli.words.wordpieces`). References,
+their types and ids that exist nowhere are single tokens found by this module alone, never by the
+splitting: a question that spells ``[SEP]`` or ``#1`` is plain text to the model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-START, FORM, EOS = "<s>", "<form>", "</s>"
-EOS_LEXEME = "<eos>"
+from ehrqa_cli.words.wordpieces import END, START, plain_ids
+
 MAX_REFS = 16
+MOST = 1024  # pieces of a part; more is more than any model reads
 REFS = tuple(f"#{k}" for k in range(1, MAX_REFS + 1))
 
 # Ids that exist nowhere, as the linker writes them.
 UNKNOWN = ("<nopat>", "<nostudy>")
+# Between the question before, as a whole question, and what is said next.
+THEN = "<then>"
 
 # A reference as the linker writes it: one or more types, then its number; or an unknown id.
-_REFERENCE = re.compile(rf"\s*(?:((?:<[a-z_]+>)+)(#(?:1[0-6]|[1-9]))(?!\d)|({'|'.join(UNKNOWN)}))")
+_MARKS = "|".join((*UNKNOWN, THEN))
+_REFERENCE = re.compile(rf"\s*(?:((?:<[a-z_]+>)+)(#(?:1[0-6]|[1-9]))(?!\d)|({_MARKS}))")
 _TYPE = re.compile(r"<[a-z_]+>")
 
 
-def lexeme_token(lexeme: str) -> str:
-    """The vocabulary's name of a lexeme: ``[value]``; a reference keeps its own (``#1``)."""
-    if lexeme == EOS_LEXEME:
-        return EOS
-    return lexeme if lexeme in REFS else f"[{lexeme}]"
-
-
-def special_tokens(types: Iterable[str], lexemes: Iterable[str]) -> list[str]:
-    """All tokens outside the BPE, in the order in which they follow it in the vocabulary."""
-    names = [START, FORM, EOS, *UNKNOWN, *(f"<{t}>" for t in types), *REFS]
-    names += [lexeme_token(w) for w in lexemes]
-    return list(dict.fromkeys(names))
+def special_tokens(types: Iterable[str]) -> list[str]:
+    """All tokens outside of the word pieces, in the order in which they follow them."""
+    return [*(f"<{t}>" for t in types), *REFS, *UNKNOWN]
 
 
 def pieces(text: str, types: frozenset[str] | set[str]) -> list[tuple[bool, str]]:
@@ -61,23 +55,14 @@ def pieces(text: str, types: frozenset[str] | set[str]) -> list[tuple[bool, str]
     return found
 
 
-def encode_question(
-    text: str, ids: Mapping[str, int], bpe: Callable[[str], Sequence[int]]
-) -> list[int]:
-    """Token ids of a linked question, from ``<s>`` to ``<form>``."""
-    types = {n[1:-1] for n in ids if n.startswith("<") and n.endswith(">")} - {"s", "form"}
-    out = [ids[START]]
-    for special, part in pieces(text, types):
-        if special:
-            out.append(ids[part])
+def encode_question(text: str, special: Mapping[str, int]) -> list[int]:
+    """Token ids of a linked question between the start and end marks; ``special`` has the ids of
+    `special_tokens`."""
+    types = {name[1:-1] for name in special if name.startswith("<")}
+    ids = [START]
+    for is_special, part in pieces(text, types):
+        if not is_special:
+            ids.extend(plain_ids(part, MOST))
         else:
-            out.extend(bpe(part))
-    return [*out, ids[FORM]]
-
-
-def encode_form(form: str, ids: Mapping[str, int]) -> list[int]:
-    """Token ids of a form whose values are references, closed by ``</s>``.
-
-    Raises KeyError for a word that is no lexeme.
-    """
-    return [*(ids[lexeme_token(w)] for w in form.split()), ids[EOS]]
+            ids.append(END if part == THEN else special[part])
+    return [*ids, END]

@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from ehrqa_cli.contracts.images import ANYWHERE, Relation
 from ehrqa_cli.ehr.cxr_vocabulary import OBJECTS
-from ehrqa_cli.vqa.matrix import Known, Matrix, Truth
+from ehrqa_cli.vqa.matrix import Bools, Known, Matrix, Truth
 from ehrqa_cli.vqa.ontology import members
 from ehrqa_cli.vqa.program import (
     HEART,
     NAME,
     PLACE,
+    RATIOS,
     SEX,
     VIEW,
     Expr,
@@ -49,6 +50,11 @@ def names(program: Program, matrix: Matrix) -> Named:
         return _binary(program, matrix)
     assert program.expr is not None
     return _set(program.expr, _names_of if program.ask == NAME else _places_of, matrix)
+
+
+def ratios(program: Program, matrix: Matrix) -> tuple[npt.NDArray[np.float64], Bools]:
+    """The ratio that a program asks for, over all studies, and where it is known."""
+    return matrix.column_of(RATIOS[program.ask])
 
 
 def _truth(expr: Expr, matrix: Matrix) -> Truth:

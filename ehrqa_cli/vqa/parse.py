@@ -49,7 +49,7 @@ def parse(question: str) -> Program:
         raise Unparsed(
             "general", "It asks how, why or when, or what holds in general: no image tells that."
         )
-    width = simple.width(question)
+    width = simple.ratio(question) or simple.width(question)
     if width:
         return width
     program = simple.view(tokens, found) or simple.sex(tokens, found)

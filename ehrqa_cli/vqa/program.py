@@ -12,6 +12,9 @@ from dataclasses import dataclass
 EXISTS, NAME, PLACE = "exists", "name", "place"
 VIEW, SEX = "view", "sex"
 HEART, MEDIASTINUM = "wide_heart", "wide_mediastinum"
+CTR, MTR = "heart_ratio", "mediastinum_ratio"
+# The measure of a scene graph that a ratio is.
+RATIOS = {CTR: "heart", MTR: "mediastinum"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Program:
     @property
     def content_type(self) -> str:
         """One of the seven of MIMIC-CXR-VQA."""
-        fixed = {VIEW: "plane", SEX: "gender", HEART: "size", MEDIASTINUM: "size"}
+        fixed = {VIEW: "plane", SEX: "gender"}
+        fixed |= dict.fromkeys((HEART, MEDIASTINUM, CTR, MTR), "size")
         if self.ask in fixed:
             return fixed[self.ask]
         found = list(leaves(self.expr)) if self.expr else []
@@ -76,6 +80,8 @@ class Program:
             SEX: "the sex of the patient",
             HEART: "the width of the heart",
             MEDIASTINUM: "the width of the mediastinum",
+            CTR: "the cardiothoracic ratio",
+            MTR: "the width of the mediastinum",
         }
         if self.expr is None:
             return named[self.ask]

@@ -26,7 +26,7 @@ from ehrqa_cli.contracts.plugins import SceneGraphSource
 from ehrqa_cli.vqa import evaluate
 from ehrqa_cli.vqa.matrix import Known, Matrix
 from ehrqa_cli.vqa.parse import Unparsed, parse
-from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, PLACE, SEX, VIEW, Program
+from ehrqa_cli.vqa.program import CTR, HEART, MEDIASTINUM, MTR, PLACE, RATIOS, SEX, VIEW, Program
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
 BATCH = 1024  # studies asked of a source at once; a model's own batches are smaller
@@ -108,6 +108,19 @@ class Vqa:
                 yes=[s for s, y in zip(there, yes.tolist(), strict=True) if y],
                 unknown=[s for s, u in zip(there, unknown.tolist(), strict=True) if u],
             )
+        if program.ask in RATIOS:
+            shares, known = (x[rows].tolist() for x in evaluate.ratios(program, self._matrix))
+            told = [*zip(there, shares, known, strict=True)]
+            return replace(
+                whole,
+                values={s: [repr(share)] for s, share, k in told if k},
+                unknown=[s for s, _, k in told if not k],
+            )
+        return self._listing(program, whole, there)
+
+    def _listing(self, program: Program, whole: ImageAnswers, there: list[int]) -> ImageAnswers:
+        """The names of each study."""
+        rows = self._matrix.rows(there)
         values: dict[int, list[str]] = {}
         undecided: set[int] = set()
         sures = np.ones(len(there))
@@ -194,6 +207,8 @@ class Vqa:
             SEX: coverage.sex,
             HEART: coverage.heart,
             MEDIASTINUM: coverage.mediastinum,
+            CTR: coverage.heart,
+            MTR: coverage.mediastinum,
         }
         if program.ask in seen:
             return None if seen[program.ask] else _not_covered([program.asked])
@@ -252,6 +267,11 @@ def _detail(program: Program, one: Matrix, study: int) -> ImageAnswer:
             return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))
         sure = rounded(float(found.sure[0]))
         return ImageAnswer(study, (int(found.yes[0]),), sure, relations)
+    if program.ask in RATIOS:
+        (share,), (known,) = evaluate.ratios(program, one)
+        if known:
+            return ImageAnswer(study, (repr(float(share)),))
+        return ImageAnswer(study, reason=undecided([study], program.asked))
     truths = evaluate.names(program, one)
     if any(t.unknown[0] for t in truths.values()):
         return ImageAnswer(study, relations=relations, reason=undecided([study], program.asked))

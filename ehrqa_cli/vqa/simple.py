@@ -6,7 +6,7 @@ import re
 
 from ehrqa_cli.vqa import lexicon
 from ehrqa_cli.vqa.lexicon import FINDING, PLACE, Mention
-from ehrqa_cli.vqa.program import HEART, MEDIASTINUM, SEX, VIEW, Program
+from ehrqa_cli.vqa.program import CTR, HEART, MEDIASTINUM, MTR, SEX, VIEW, Program
 from ehrqa_cli.words.lists import word_list
 
 _VIEWS = {"ap": "AP", "anteroposterior": "AP", "pa": "PA", "posteroanterior": "PA"}
@@ -27,6 +27,18 @@ _SHARE = (
     r"(?:%|percent|per cent)|(?P<third>two[ -]thirds|third|1 third)|(?P<half>half|1 half)"
 )
 _THORAX = r"thora\w*|\bchest\b|\bratio\b|\bctr\b|\bmtr\b|\bribs?\b"
+
+_RATIO = re.compile(
+    r"(?:what(?: is| was|'s)|give|state|report)(?: me)?(?: the)? "
+    r"(?:(?P<heart>cardio-?\s?thoracic ratio|ctr)|mediastin\w*(?:[- ]to)?[- ]thora\w* ratio|mtr)"
+    r"(?: (?:of|in|on) (?:this|the|that) (?:chest )?(?:image|film|study|x-?ray|radiograph))?\W*"
+)
+
+
+def ratio(question: str) -> Program | None:
+    """What is the width of the heart (or the mediastinum) over that of the thorax?"""
+    found = _RATIO.fullmatch(" ".join(question.lower().split()))
+    return Program(CTR if found["heart"] else MTR) if found else None
 
 
 def width(question: str) -> Program | None:

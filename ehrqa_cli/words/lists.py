@@ -33,8 +33,8 @@ def word_list(path: Path, section: str) -> frozenset[str]:
 
 @cache
 def stop_words(reader: str) -> frozenset[str]:
-    """The words of stop_words.txt that ``reader`` passes over: find, light, frame, film or form; or
-    of which the head of their section says alone, name or slip."""
+    """The words of stop_words.txt that ``reader`` passes over: find, light, frame or film; or of
+    which the head of their section says name or slip."""
     found = [
         word_list(_STOP_WORDS, head) for head in sections(_STOP_WORDS) if reader in head.split()
     ]
@@ -46,7 +46,7 @@ def everyday_words() -> frozenset[str]:
     """The words of stop_words.txt, as the linker has them: those of questions, and those that are
     whole names of values too."""
     every = frozenset().union(*(word_list(_STOP_WORDS, head) for head in sections(_STOP_WORDS)))
-    return every - stop_words("slip") - stop_words("alone")
+    return every - stop_words("slip")
 
 
 @cache

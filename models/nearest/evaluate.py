@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--held", type=float, help="only groups held out at this share")
     parser.add_argument("--fold", default="1")
-    parser.add_argument("--model", type=Path, default=ROOT / "models/text2sql/text2sql.gguf")
+    parser.add_argument("--model", type=Path, default=ROOT / "models/text2sql")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--out", type=Path, help="every question with its scores, JSON Lines")
     args = parser.parse_args()

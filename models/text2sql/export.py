@@ -1,8 +1,8 @@
-"""Checkpoint to GGUF (llama architecture, the model's own vocabulary), quantized with gguf-py.
+"""The trained network as two ONNX graphs with eight-bit weights, and a check that they are it.
 
-``python export.py --run DIR --out text2sql.gguf --type Q5_0``. Per-tensor types: ``--embedding``
-for the tied embedding, ``--down`` for ffn_down and attn_v, which suffer most from few bits.
-Norms stay F32. Writes ``manifest.json`` beside the file: its name, size, SHA-256, sizes and types.
+``python export.py --run DIR --out models/text2sql --check pairs.jsonl``. The check decodes the
+questions of ``--check`` with both, under no grammar, and fails where a form differs from
+torch's in more than one of a hundred, or a score of a first lexeme by more than ``--tolerance``.
 """
 
 from __future__ import annotations
@@ -10,119 +10,123 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 from pathlib import Path
-from typing import Any
 
-import gguf
 import numpy as np
 import torch
-import vocabulary
-from gguf.quants import quantize
-from network import Network, Shape
+from network import MOST_LEXEMES, WIDTH, WRITE_HEADS, Network, Reading, Writing
+from train import NUMBER, SPECIAL, WORDS
 
-TYPES = {t.name: t for t in gguf.GGMLQuantizationType}
+from ehrqa_cli.logical_form import EOS
+from ehrqa_cli.onnx import Folder
+from ehrqa_cli.text2sql.network import BEGIN, DECODER, ENCODER
+from ehrqa_cli.text2sql.network import Network as Runtime
+from ehrqa_cli.text2sql.tokens import encode_question
 
-
-def load(run: Path) -> tuple[Network, vocabulary.Vocabulary]:
-    """Network and vocabulary of a training run."""
-    state = torch.load(run / "checkpoint.pt", weights_only=False, map_location="cpu")
-    net = Network(Shape(**state["shape"]))
-    net.load_state_dict(state["net"])
-    return net.eval(), vocabulary.Vocabulary.load(run / "vocabulary.json")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from quantize import graph
 
 
-def describe(writer: gguf.GGUFWriter, shape: Shape, words: vocabulary.Vocabulary) -> None:
-    """Sizes and vocabulary. Special tokens are CONTROL ones: text never becomes them."""
-    writer.add_name("ehrqa text2sql")
-    writer.add_license("apache-2.0")
-    writer.add_context_length(512)
-    writer.add_embedding_length(shape.hidden)
-    writer.add_block_count(shape.layers)
-    writer.add_feed_forward_length(shape.ffn)
-    writer.add_head_count(shape.heads)
-    writer.add_head_count_kv(shape.kv_heads)
-    writer.add_rope_dimension_count(shape.head_dim)
-    writer.add_rope_freq_base(shape.rope_base)
-    writer.add_layer_norm_rms_eps(shape.eps)
-    writer.add_vocab_size(shape.vocab)
-    kinds = gguf.TokenType
-    control = len(words.tokens) - words.bpe_size
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(words.tokens)
-    writer.add_token_types([kinds.NORMAL] * words.bpe_size + [kinds.CONTROL] * control)
-    writer.add_token_merges(words.merges)
-    writer.add_add_bos_token(False)
-    writer.add_add_space_prefix(False)
-    writer.add_bos_token_id(words.ids["<s>"])
-    writer.add_eos_token_id(words.ids["</s>"])
+def load(run: Path) -> Network:
+    """The network of a run, with as many layers as it has."""
+    kept = torch.load(run / "checkpoint.pt", weights_only=False)["net"]
+    layers = 1 + max(int(name.split(".")[1]) for name in kept if name.startswith("writes."))
+    net = Network(len(kept["tokens.weight"]), len(kept["lexemes.weight"]), layers)
+    net.load_state_dict(kept)
+    return net.eval()
 
 
-def tensor_type(name: str, args: argparse.Namespace) -> gguf.GGMLQuantizationType:
-    if name.startswith("token_embd"):
-        return TYPES[args.embedding or args.type]
-    if "ffn_down" in name or "attn_v" in name:
-        return TYPES[args.down or args.type]
-    return TYPES[args.type]
-
-
-def write(net: Network, words: vocabulary.Vocabulary, args: argparse.Namespace) -> None:
-    """The GGUF file, complete or not at all."""
-    part = args.out.with_suffix(".part")
-    writer = gguf.GGUFWriter(str(part), "llama")
-    describe(writer, net.shape, words)
-    writer.add_file_type(gguf.LlamaFileType.GUESSED)
-    for name, weight in net.named_parameters():
-        value: np.ndarray[Any, Any] = weight.detach().float().numpy()
-        if value.ndim == 1:
-            writer.add_tensor(name, value)
-            continue
-        kind = tensor_type(name, args)
-        writer.add_tensor(name, quantize(value, kind), raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    part.replace(args.out)
-
-
-def manifest(args: argparse.Namespace, shape: Shape) -> dict[str, Any]:
-    """What the run time checks before it loads the file, and what provenance names."""
-    digest = hashlib.sha256(args.out.read_bytes()).hexdigest()
-    types = {"all": args.type, "embedding": args.embedding, "down": args.down}
-    return {
-        "file": args.out.name,
-        "bytes": args.out.stat().st_size,
-        "sha256": digest,
+def export(net: Network, out: Path, facts: dict[str, object]) -> None:
+    """Both graphs and their manifest."""
+    head = WIDTH // WRITE_HEADS
+    layers = 2 * len(net.writes)
+    memory, past = (
+        torch.randn(layers, 1, WRITE_HEADS, 9, head),
+        torch.randn(layers, 2, WRITE_HEADS, 4, head),
+    )
+    lengths = {"memory": {3: "n"}, "past": {1: "forms", 3: "m"}, "token": {0: "forms"},
+               "logits": {0: "forms"}, "later": {1: "forms", 3: "more"}}  # fmt: skip
+    (out / ENCODER).write_bytes(
+        graph(Reading(net), (torch.randint(5, 900, (1, 9)),), ["ids"], ["memory"],
+              {"ids": {1: "n"}, "memory": {3: "n"}})
+    )  # fmt: skip
+    (out / DECODER).write_bytes(
+        graph(Writing(net), (torch.tensor([5, 6]), memory, past), ["token", "memory", "past"],
+              ["logits", "later"], lengths)
+    )  # fmt: skip
+    files = {n: hashlib.sha256((out / n).read_bytes()).hexdigest() for n in (ENCODER, DECODER)}
+    manifest = {
+        "file": ENCODER,
+        "bytes": (out / ENCODER).stat().st_size,
+        "sha256": files[ENCODER],
         "licence": "Apache-2.0",
-        "about": "linked question to logical form (fine-tuned from SmolLM2-135M-Instruct)",
-        "shape": shape.as_dict(),
-        "types": {k: v for k, v in types.items() if v},
-        "grammar": grammar_hash(),
+        "about": "linked question to logical form (encoder from all-MiniLM-L6-v2)",
+        "files": files,
+        "past": [layers, WRITE_HEADS, head],
+        "special": SPECIAL,
+        "lexemes": list(WORDS),
+        **facts,
     }
+    (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-def grammar_hash() -> str:
-    """Of the lexemes and types, in order: a model is of use only with the grammar it learnt."""
-    from ehrqa_cli.logical_form import LEXEMES, TYPES
+@torch.no_grad()
+def written(net: Network, ids: list[int]) -> tuple[list[int], np.ndarray]:
+    """What torch writes, greedily, and the scores of the first lexeme."""
+    form, first = [NUMBER[BEGIN]], None
+    question = torch.tensor([ids])
+    while len(form) < MOST_LEXEMES - 1:
+        scores = net(question, torch.tensor([form]))[0, -1]
+        first = scores.numpy() if first is None else first
+        form.append(int(scores.argmax()))
+        if form[-1] == NUMBER[EOS]:
+            break
+    assert first is not None
+    return form[1:], first
 
-    return hashlib.sha256("\n".join((*LEXEMES, "", *TYPES)).encode()).hexdigest()[:16]
+
+def run(network: Runtime, ids: list[int]) -> tuple[list[int], np.ndarray]:
+    """The same of the run time."""
+    state, form, first = network.read(ids), [BEGIN], None
+    while len(form) < MOST_LEXEMES - 1:
+        logits, state = network.step(form[-1:], state)
+        first = logits[0] if first is None else first
+        form.append(WORDS[int(logits[0].argmax())])
+        if form[-1] == EOS:
+            break
+    assert first is not None
+    return [NUMBER[w] for w in form[1:]], first
+
+
+def check(net: Network, out: Path, pairs: Path, limit: int) -> tuple[float, float]:
+    """The share of questions whose forms differ, and the largest difference of a score."""
+    network = Runtime(Folder(out))
+    rows = [json.loads(line) for line in pairs.open()][:limit]
+    other, worst = 0, 0.0
+    for row in rows:
+        ids = encode_question(row["text"], SPECIAL)
+        (ours, a), (theirs, b) = written(net, ids), run(network, ids)
+        other += ours != theirs
+        worst = max(worst, float(np.abs(a - b).max()))
+    return other / len(rows), worst
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--type", default="Q5_0", choices=TYPES)
-    parser.add_argument("--embedding", choices=TYPES)
-    parser.add_argument("--down", choices=TYPES)
+    parser.add_argument("--check", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=300)
+    parser.add_argument("--tolerance", type=float, default=1.0)
+    parser.add_argument("--fact", action="append", default=[], metavar="KEY=VALUE")
     args = parser.parse_args()
-    net, words = load(args.run)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    write(net, words, args)
-    found = manifest(args, net.shape)
-    (args.out.parent / "manifest.json").write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found))
+    args.out.mkdir(parents=True, exist_ok=True)
+    net = load(args.run)
+    export(net, args.out, dict(f.split("=", 1) for f in args.fact))
+    other, worst = check(net, args.out, args.check, args.limit)
+    print(json.dumps({"other_forms": round(other, 4), "worst_score": round(worst, 4)}))
+    sys.exit(other > 0.01 or worst > args.tolerance)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def _start(database: str) -> None:
     _linker = open_linker(database)
 
 
-def _writable(form: str, links: tuple[Link, ...]) -> bool:
+def writable(form: str, links: tuple[Link, ...]) -> bool:
     """Whether the decoding machine could write this form."""
     machine = Machine([link.types for link in links])
     try:
@@ -61,7 +61,7 @@ def prepare(job: tuple[str, dict[str, Any]]) -> tuple[dict[str, Any] | None, str
         return None, "unlinked", f"{pair['template']}: {linked.text} | {pair['form']}"
     if len(linked.links) > 16:
         return None, "over 16 links", linked.text
-    if not _writable(form, linked.links):
+    if not writable(form, linked.links):
         return None, "not writable", f"{linked.text} | {form}"
     row = {
         "text": linked.text,

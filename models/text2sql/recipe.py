@@ -1,12 +1,11 @@
 """The whole recipe in one command; each step is skipped when its result is there already.
 
-``python models/text2sql/recipe.py --db EHR.sqlite --ehrsql EHRSQL_DIR --base SmolLM2.gguf``
+``python models/text2sql/recipe.py --db EHR.sqlite --ehrsql EHRSQL_DIR --base model.safetensors``
 
-pairs   questions with forms: the builder's, and EHRSQL train through the inverse
+pairs   questions with forms: the corpus's, the builder's, and EHRSQL train through the inverse
 prepare the linker replaces values by references
-train   fine-tuning; interrupted, it resumes from its checkpoint
-export  GGUF, quantized, with its manifest
-check   llama.cpp gives the trained tokenizer's ids and the trained network's logits
+train   from MiniLM's weights; interrupted, it resumes from its checkpoint
+export  ONNX with eight-bit weights and a manifest, checked against torch
 """
 
 from __future__ import annotations
@@ -52,6 +51,16 @@ def pairs(args: argparse.Namespace, python: str) -> Path:
     return prepared
 
 
+def authored(args: argparse.Namespace, python: str, split: str) -> Path:
+    """The pairs of a split of the authored corpus."""
+    out: Path = args.work / f"authored-{split}.jsonl"
+    if not out.exists():
+        files = sorted((ROOT / "models" / "corpus" / "questions").glob("*.jsonl"))
+        options = ("--db", args.db, "--out", out, "--split", split)
+        run(python, HERE / "authored.py", *options, *files)
+    return out
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -60,30 +69,21 @@ def main() -> None:
         "--db", type=Path, required=True, help="an EHR; image pairs need its table tb_cxr"
     )
     parser.add_argument("--ehrsql", type=Path, required=True, help="folder with EHRSQL's train/")
-    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--base", type=Path, required=True, help="MiniLM's model.safetensors")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "text2sql")
     parser.add_argument("--count", type=int, default=100_000, help="built pairs")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=80)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--type", default="Q5_0")
-    parser.add_argument("--runtime", default=sys.executable, help="python with llama_cpp")
+    parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("train", nargs="*", help="after --, further options of train.py")
     args = parser.parse_args()
     args.work = args.work.resolve()
     args.work.mkdir(parents=True, exist_ok=True)
     python, out = sys.executable, args.work / "run"
-    prepared = pairs(args, python)
-    sources = ("--data", prepared, "--base", args.base, "--out", out)
-    settings = ("--minutes", str(args.minutes), "--device", args.device, "--repeat", "ehrsql=3")
-    run(python, HERE / "train.py", *sources, *settings, "--tokens", "2048", *args.train)
-    model = HERE / "text2sql.gguf"
-    run(python, HERE / "export.py", "--run", out, "--out", model, "--type", args.type)
-    parity, plain = args.work / "parity.npz", args.work / "f32" / "text2sql.gguf"
-    run(python, HERE / "parity.py", "dump", out, prepared, parity)
-    run(python, HERE / "export.py", "--run", out, "--out", plain, "--type", "F32")
-    run(args.runtime, HERE / "parity.py", "check", parity, plain)
-    run(args.runtime, HERE / "evaluate_forms.py", prepared, "--gguf", model, "--limit", "500")
+    data = (authored(args, python, "train"), pairs(args, python))
+    dev = authored(args, python, "tune")
+    sources = ("--data", *data, "--dev", dev, "--base", args.base, "--out", out)
+    run(python, HERE / "train.py", *sources, "--minutes", str(args.minutes), *args.train)
+    run(python, HERE / "export.py", "--run", out, "--out", HERE, "--check", dev)
 
 
 if __name__ == "__main__":

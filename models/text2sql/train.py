@@ -1,8 +1,9 @@
-"""Fine-tune the first layers of SmolLM2, or train a small transformer from scratch.
+"""Train the encoder-decoder from all-MiniLM-L6-v2's weights and pairs of linked question and form.
 
-``python train.py --data prepared.jsonl --out DIR --minutes 80``. Stops and resumes at any time
-(the same command again); the learning rate follows the share of the wall-clock budget that is
-used, so that a run always ends its decay. Loss is on the form only.
+``python train.py --data authored.jsonl prepared.jsonl --out DIR --minutes 80``. Stops and resumes
+at any time (the same command again); the learning rate follows the share of the wall-clock budget
+that is used, so that a run always ends its decay. The files are read anew each epoch: what was
+added to them counts from there.
 """
 
 from __future__ import annotations
@@ -10,280 +11,258 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import data
-import numpy as np
 import torch
 import torch.nn.functional as F
-import vocabulary
-from network import Network, Shape
+from network import LONGEST, MOST_LEXEMES, READ_LAYERS, Network
+from slips import slipped
 from torch import Tensor
+
+from ehrqa_cli.logical_form import EOS, LEXEMES, TYPES
+from ehrqa_cli.text2sql.network import BEGIN
+from ehrqa_cli.text2sql.tokens import encode_question, special_tokens
+
+PIECES = 30522  # of BERT's vocabulary; the special tokens follow them
+SPECIAL = {name: PIECES + k for k, name in enumerate(special_tokens(TYPES))}
+WORDS = ("<pad>", BEGIN, EOS, *LEXEMES)
+NUMBER = {word: k for k, word in enumerate(WORDS)}
+BATCHES_SORTED = 4096  # pairs among which a batch takes those of like length
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Token ids of a question; numbers of a form's lexemes between their marks."""
+
+    ids: tuple[int, ...]
+    form: tuple[int, ...]
+    kind: str
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, nargs="+", required=True)
+    parser.add_argument("--dev", type=Path, nargs="*", default=[], help="pairs to measure on")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--base", type=Path, required=True, help="GGUF of SmolLM2-135M-Instruct")
-    parser.add_argument("--warm", type=Path, help="folder of a run whose weights to start from")
-    parser.add_argument("--scratch", action="store_true", help="take only the base's vocabulary")
+    parser.add_argument("--base", type=Path, help="model.safetensors of all-MiniLM-L6-v2")
+    parser.add_argument("--warm", type=Path, help="checkpoint.pt of a run to start from")
     parser.add_argument("--minutes", type=float, default=80)
-    parser.add_argument("--layers", type=int, default=8)
-    parser.add_argument("--hidden", type=int, default=576)
-    parser.add_argument("--ffn", type=int, default=1536)
-    parser.add_argument("--frequent", type=int, default=8000)
-    parser.add_argument("--tokens", type=int, default=2048, help="positions in a batch")
-    parser.add_argument("--lr", type=float, default=5e-4)
-    parser.add_argument("--warmup", type=float, default=0.03, help="share of the budget")
-    parser.add_argument("--decay", type=float, default=0.05, help="weight decay")
-    parser.add_argument("--dropout", type=float, default=0.0)
-    parser.add_argument("--smooth", type=float, default=0.0, help="label smoothing")
-    parser.add_argument("--repeat", default="", help="source=times,...: seen per epoch")
-    parser.add_argument("--dev-share", type=float, default=0.02)
-    parser.add_argument("--eval-minutes", type=float, default=8)
-    parser.add_argument("--save-minutes", type=float, default=5)
+    parser.add_argument("--layers", type=int, default=3, help="of the decoder")
+    parser.add_argument("--tokens", type=int, default=3500, help="positions in a batch")
+    parser.add_argument("--rate", type=float, default=5e-4, help="of the decoder")
+    parser.add_argument("--read-rate", type=float, default=1.2e-4, help="of the encoder")
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--smooth", type=float, default=0.05, help="label smoothing")
+    parser.add_argument("--authored", type=int, default=2, help="times in an epoch")
+    parser.add_argument("--share", type=float, default=0.4, help="of the templates in an epoch")
+    parser.add_argument("--slips", type=float, default=0.25, help="share of questions with slips")
+    parser.add_argument("--eval-minutes", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
     return parser.parse_args()
 
 
-def initialise(net: Network, words: vocabulary.Vocabulary, base: Path | None, seed: int) -> None:
-    """Weights of the base's first layers and of its tokens; new tokens take the mean of theirs."""
-    torch.manual_seed(seed)
-    deep = net.shape.layers
-    for name, weight in net.named_parameters():
-        if weight.dim() == 2:
-            last = "attn_output" in name or "ffn_down" in name
-            torch.nn.init.normal_(weight, std=0.02 / (math.sqrt(2 * deep) if last else 1.0))
+def chosen(paths: Sequence[Path], args: argparse.Namespace, rng: random.Random) -> Iterator[Any]:
+    """The rows of an epoch: authored ones several times, EHRSQL's once, a share of the rest."""
+    for path in paths:
+        for row in map(json.loads, path.open()):
+            source = row.get("source")
+            whole = source == "ehrsql" or rng.random() < args.share
+            for _ in range(args.authored if source == "authored" else whole):
+                slip = rng.random() < args.slips
+                yield {**row, "text": slipped(row["text"], rng)} if slip else row
+
+
+def encoded(rows: Iterator[Any]) -> list[Pair]:
+    """Pairs as numbers; those too long are left out."""
+    found = []
+    for row in rows:
+        ids = tuple(encode_question(row["text"], SPECIAL))
+        form = tuple(NUMBER[w] for w in (BEGIN, *row["form"].split(), EOS))
+        if len(ids) <= LONGEST // 4 and len(form) < MOST_LEXEMES:
+            kind = "abstain" if row["form"] == "abstain" else "form"
+            found.append(Pair(ids, form, kind))
+    return found
+
+
+def batches(pairs: list[Pair], tokens: int, rng: random.Random) -> list[list[Pair]]:
+    """Shuffled batches of about ``tokens`` positions and like lengths."""
+    pairs = rng.sample(pairs, len(pairs))
+    found: list[list[Pair]] = []
+    for start in range(0, len(pairs), BATCHES_SORTED):
+        batch: list[Pair] = []
+        near = pairs[start : start + BATCHES_SORTED]
+        for pair in sorted(near, key=lambda p: (len(p.ids), len(p.form))):
+            longest = len(pair.ids) + max(len(p.form) for p in [*batch, pair])
+            if batch and (len(batch) + 1) * longest > tokens:
+                found.append(batch)
+                batch = []
+            batch.append(pair)
+        found.append(batch)
+    rng.shuffle(found)
+    return found
+
+
+def padded(rows: Sequence[tuple[int, ...]]) -> Tensor:
+    """(rows, longest), filled with 0 to a multiple of eight."""
+    wide = -(-max(map(len, rows)) // 8) * 8
+    return torch.tensor([[*row, *[0] * (wide - len(row))] for row in rows])
+
+
+def begin(net: Network, base: Path | None) -> None:
+    """MiniLM's weights in the encoder; special tokens begin near the mean of its words."""
     if base is None:
         return
-    from gguf import GGUFReader
-    from gguf.quants import dequantize
+    from safetensors.torch import load_file
 
-    reader = GGUFReader(base)
-    stored = {t.name: t for t in reader.tensors}
-    state = dict(net.named_parameters())
+    kept = {k.removeprefix("bert."): v for k, v in load_file(base).items()}
+    words = kept["embeddings.word_embeddings.weight"]
+    places = kept["embeddings.position_embeddings.weight"]
+    named = {"tokens.weight": words, "norm": "embeddings.LayerNorm"}
+    parts = {"attention.query": "attention.self.query", "attention.key": "attention.self.key",
+             "attention.value": "attention.self.value", "attention.out": "attention.output.dense",
+             "norm1": "attention.output.LayerNorm", "wide": "intermediate.dense",
+             "narrow": "output.dense", "norm2": "output.LayerNorm"}  # fmt: skip
+    for k in range(READ_LAYERS):
+        named |= {f"reads.{k}.{a}": f"encoder.layer.{k}.{b}" for a, b in parts.items()}
+    own = dict(net.named_parameters())
     with torch.no_grad():
-        for name, weight in state.items():
-            if name != "token_embd.weight":
-                t = stored[name]
-                value = torch.from_numpy(np.array(dequantize(t.data, t.tensor_type)))
-                weight.copy_(value.view(weight.shape))
-        table = stored["token_embd.weight"]
-        rows = torch.from_numpy(np.array(dequantize(table.data, table.tensor_type)))
-        # The base's last norm is made for layer 30: after fewer layers its scores are far off.
-        state["output_norm.weight"].fill_(1.0)
-        fill_embeddings(state["token_embd.weight"], rows, words, vocabulary.read_base(base))
+        own["tokens.weight"][PIECES:] = words[1000:20000].mean(0) + 0.03 * torch.randn(
+            len(SPECIAL), words.shape[1]
+        )
+        own["tokens.weight"][:PIECES] = words[:PIECES]
+        own["places.weight"].copy_(places + kept["embeddings.token_type_embeddings.weight"][0])
+        for name, other in named.items():
+            for end in ("weight", "bias") if isinstance(other, str) else ():
+                own[f"{name}.{end}"].copy_(kept[f"{other}.{end}"])
 
 
-def fill_embeddings(
-    weight: Tensor, rows: Tensor, words: vocabulary.Vocabulary, base: vocabulary.Base
-) -> None:
-    """Copy kept rows; a special token starts as the mean of its name's subwords plus noise."""
-    index = {t: i for i, t in enumerate(base.tokens)}
-    whole = vocabulary.bpe(base.tokens, base.merges)
-    for i, token in enumerate(words.tokens):
-        if i < words.bpe_size:
-            weight[i] = rows[index[token]]
-            continue
-        plain = token.strip("[]<>/").replace("_", " ") or token
-        parts = whole.encode(" " + plain, add_special_tokens=False).ids
-        weight[i] = rows[parts].mean(0) + 0.2 * rows.std() * torch.randn(rows.shape[1])
-    weight[words.ids["<s>"]] = rows[index["<|im_start|>"]]
-
-
-def warm_up(net: Network, words: vocabulary.Vocabulary, run: Path) -> int:
-    """Take over the weights of an earlier run, its tokens by name; returns how many tokens."""
-    old = vocabulary.Vocabulary.load(run / "vocabulary.json")
-    found = torch.load(run / "checkpoint.pt", weights_only=False)["net"]
-    index = {t: i for i, t in enumerate(old.tokens)}
-    state = dict(net.named_parameters())
+def take_over(net: Network, path: Path) -> None:
+    """The weights of another run; special tokens and lexemes by name, since a grammar may grow."""
+    kept = torch.load(path, weights_only=False)
+    named = {"tokens.weight": (kept["special"], SPECIAL), "lexemes.weight": (kept["words"], NUMBER)}
     with torch.no_grad():
-        for name, weight in state.items():
-            if name != "token_embd.weight":
-                weight.copy_(found[name])
-        table, taken = found["token_embd.weight"], 0
-        for i, token in enumerate(words.tokens):
-            # A text token and a lexeme may be spelt alike: only like goes to like.
-            at = index.get(token)
-            if at is not None and (at < old.bpe_size) == (i < words.bpe_size):
-                state["token_embd.weight"][i] = table[at]
-                taken += 1
-    return taken
+        for name, own in net.named_parameters():
+            theirs = kept["net"][name]
+            if name not in named:
+                own.copy_(theirs)
+                continue
+            own[:PIECES] = theirs[:PIECES] if name == "tokens.weight" else own[:PIECES]
+            before, now = named[name]
+            for word in now.keys() & before.keys():
+                own[now[word]] = theirs[before[word]]
 
 
-def decay_groups(net: Network, decay: float) -> list[dict[str, Any]]:
-    """Weight decay for matrices only."""
-    wide = [p for n, p in net.named_parameters() if p.dim() == 2 and "token_embd" not in n]
-    kept = {id(p) for p in wide}
-    rest = [p for p in net.parameters() if id(p) not in kept]
-    return [{"params": wide, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
-
-
-def rate(share: float, warmup: float) -> float:
-    """Learning-rate factor at ``share`` (0..1) of the budget: linear warm-up, cosine to 1%."""
-    if share < warmup:
-        return max(share / warmup, 0.02)
-    rest = min((share - warmup) / (1 - warmup), 1.0)
-    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * rest))
-
-
-class Trainer:
-    """State of a run: network, optimiser, clock; ``step`` and ``evaluate`` are its verbs."""
+class Run:
+    """Network, optimiser and clock of a run."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         args.out.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(args.seed)
         torch.set_num_threads(args.threads)
-        found = list(data.rows(args.data))
-        self.words = self._vocabulary(found)
-        dev = [data.is_dev(r["text"], args.dev_share) for r in found]
-        self.dev = data.encode((r for r, d in zip(found, dev, strict=True) if d), self.words)
-        self.train = data.encode((r for r, d in zip(found, dev, strict=True) if not d), self.words)
-        heads = args.hidden // 64
-        kv = 3 if heads % 3 == 0 and heads > 6 else 2
-        size = len(self.words.tokens)
-        self.shape = Shape(size, args.hidden, args.layers, heads, kv, args.ffn)
-        self.net = Network(self.shape)
-        self.generator = np.random.default_rng(args.seed)
-        self.elapsed, self.steps, self.seen, self.epoch = 0.0, 0, 0, 0
+        self.net = Network(PIECES + len(SPECIAL), len(WORDS), args.layers)
+        begin(self.net, args.base)
+        if args.warm:
+            take_over(self.net, args.warm)
+        groups: dict[bool, list[Tensor]] = {True: [], False: []}
+        for name, weight in self.net.named_parameters():
+            groups[name.startswith(("tokens", "places", "norm", "reads"))].append(weight)
+        rates = {True: args.read_rate, False: args.rate}
+        self.optimizer = torch.optim.AdamW(
+            [{"params": groups[k], "lr": rates[k], "base": rates[k]} for k in groups],
+            betas=(0.9, 0.98), weight_decay=0.01, fused=True,
+        )  # fmt: skip
+        self.elapsed, self.seen = 0.0, 0
         self.checkpoint = args.out / "checkpoint.pt"
-        self._start()
-
-    def _vocabulary(self, found: list[dict[str, Any]]) -> vocabulary.Vocabulary:
-        path = self.args.out / "vocabulary.json"
-        if not path.exists():
-            base = vocabulary.read_base(self.args.base)
-            texts = (r["text"] for r in found)
-            vocabulary.build(base, texts, self.args.frequent).save(path)
-        return vocabulary.Vocabulary.load(path)
-
-    def _start(self) -> None:
-        state = None
         if self.checkpoint.exists():
-            state = torch.load(self.checkpoint, weights_only=False)
-            self.net.load_state_dict(state["net"])
-        else:
-            base = None if self.args.scratch else self.args.base
-            initialise(self.net, self.words, base, self.args.seed)
-            if self.args.warm:
-                taken = warm_up(self.net, self.words, self.args.warm)
-                print(f"{taken} of {len(self.words.tokens)} tokens taken over", flush=True)
-        self.net.to(self.args.device)
-        if self.args.compile:
-            # Block by block: one block's code serves all of them and compiles in seconds.
-            for block in self.net.blk:
-                block.compile(dynamic=True)
-        groups = decay_groups(self.net, self.args.decay)
-        self.optimizer = torch.optim.AdamW(groups, lr=self.args.lr, betas=(0.9, 0.98), fused=True)
-        if state:
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.elapsed, self.steps = state["elapsed"], state["steps"]
-            self.seen, self.epoch = state["seen"], state["epoch"] + 1
-            self.generator = np.random.default_rng((self.args.seed, self.steps))
+            kept = torch.load(self.checkpoint, weights_only=False)
+            self.net.load_state_dict(kept["net"])
+            self.optimizer.load_state_dict(kept["optimizer"])
+            self.elapsed, self.seen = kept["elapsed"], kept["seen"]
+        self.dev = encoded(json.loads(line) for path in args.dev for line in path.open())
 
-    def loss(self, batch: data.Batch, drop: float) -> tuple[Tensor, Tensor]:
-        """Mean loss over form tokens, and which of them the model would have written."""
-        device = self.args.device
-        with torch.autocast(device.split(":")[0], torch.bfloat16):
-            states = self.net.hidden(batch.ids.to(device), drop).flatten(0, 1)
-            states = states[batch.where.to(device)]
-            scores = self.net.logits(states)
-        target = batch.target.to(device)
-        smooth = self.args.smooth if drop or torch.is_grad_enabled() else 0.0
-        return F.cross_entropy(scores, target, label_smoothing=smooth), scores.argmax(-1) == target
+    def loss(self, batch: list[Pair]) -> tuple[Tensor, Tensor]:
+        """Mean loss over the lexemes; for each pair whether all of them would be written."""
+        ids, form = padded([p.ids for p in batch]), padded([p.form for p in batch])
+        training = self.net.training
+        with torch.autocast("cpu", torch.bfloat16):
+            scores = self.net(ids, form[:, :-1], self.args.dropout if training else 0.0)
+        target = form[:, 1:]
+        counts = target != 0
+        smooth = self.args.smooth if training else 0.0
+        loss = F.cross_entropy(scores[counts].float(), target[counts], label_smoothing=smooth)
+        return loss, ((scores.argmax(-1) == target) | ~counts).all(1)
 
-    def step(self, examples: list[data.Example], share: float) -> float:
-        factor = rate(share, self.args.warmup)
+    def step(self, batch: list[Pair], share: float) -> float:
+        """One batch at ``share`` (0 to 1) of the budget: short warm-up, then a cosine to 1%."""
+        rest = max(0.0, share - 0.03) / 0.97
+        factor = min(share / 0.03, 1.0) * max(0.01, 0.5 * (1 + math.cos(math.pi * rest)))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.args.lr * factor
-        loss, _ = self.loss(data.collate(examples, data.form_start(self.words)), self.args.dropout)
+            group["lr"] = group["base"] * max(factor, 0.01)
+        loss, _ = self.loss(batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.steps += 1
-        self.seen += len(examples)
+        self.seen += len(batch)
         return float(loss.detach())
 
     @torch.no_grad()
-    def evaluate(self, limit: int = 2000) -> dict[str, float]:
-        """Dev loss and exact match: all tokens right given the gold before them is the same as
-        greedy decoding being right."""
-        right: Counter[str] = Counter()
-        total: Counter[str] = Counter()
-        losses = []
-        chosen = sorted(self.dev[:limit], key=lambda e: len(e.ids))
-        for start in range(0, len(chosen), 64):
-            part = chosen[start : start + 64]
-            batch = data.collate(part, data.form_start(self.words))
-            loss, good = self.loss(batch, 0.0)
-            losses.append(float(loss))
-            wrong = set(batch.row[~good.cpu()].tolist())
-            for i, example in enumerate(part):
-                total[example.source] += 1
-                right[example.source] += i not in wrong
-        found = {f"exact_{s}": round(right[s] / n, 4) for s, n in total.items()}
-        return {"dev_loss": round(sum(losses) / max(len(losses), 1), 4), **found}
+    def evaluate(self) -> dict[str, float]:
+        """Exact match: all right given the gold before them is the same as greedy being right."""
+        self.net.eval()
+        right, total = Counter[str](), Counter[str]()
+        dev = sorted(self.dev, key=lambda p: len(p.ids))
+        for start in range(0, len(dev), 64):
+            batch = dev[start : start + 64]
+            for pair, good in zip(batch, self.loss(batch)[1].tolist(), strict=True):
+                total[pair.kind] += 1
+                right[pair.kind] += good
+        self.net.train()
+        return {kind: round(right[kind] / n, 4) for kind, n in total.items()}
 
     def save(self) -> None:
-        state = {
-            "net": self.net.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "shape": self.shape.as_dict(),
-            **{k: getattr(self, k) for k in ("elapsed", "steps", "seen", "epoch")},
-        }
+        kept = {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
         part = self.checkpoint.with_suffix(".part")
-        torch.save(state, part)
+        names = {"special": SPECIAL, "words": NUMBER}
+        torch.save(kept | names | {"elapsed": self.elapsed, "seen": self.seen}, part)
         part.replace(self.checkpoint)
 
     def log(self, **fields: Any) -> None:
-        line = json.dumps(
-            {"minutes": round(self.elapsed / 60, 2), "steps": self.steps, "seen": self.seen}
-            | {"epoch": self.epoch}
-            | fields
-        )
-        print(line, flush=True)
-        with (self.args.out / "log.jsonl").open("a") as out:
-            out.write(line + "\n")
+        print(json.dumps({"minutes": round(self.elapsed / 60, 2), "seen": self.seen} | fields),
+              flush=True)  # fmt: skip
 
     def run(self) -> None:
-        """Train until the budget is spent; the clock counts evaluation and saving too."""
-        args = self.args
-        budget = args.minutes * 60
-        repeat = {k: int(v) for k, v in (p.split("=") for p in args.repeat.split(",") if p)}
-        began, before = time.monotonic(), self.elapsed
-        saved = logged = evaluated = self.elapsed
-        weights = sum(p.numel() for p in self.net.parameters())
-        self.log(event="start", train=len(self.train), dev=len(self.dev), weights=weights)
+        """Train until the budget is spent; the clock counts reading and measuring too."""
+        args, rng = self.args, random.Random(self.args.seed + self.seen)
+        budget, began = args.minutes * 60, time.monotonic() - self.elapsed
+        logged = measured = self.elapsed
         losses: list[float] = []
         while self.elapsed < budget:
-            for batch in data.batches(self.train, args.tokens, self.generator, repeat):
+            pairs = encoded(chosen(args.data, args, rng))
+            self.log(epoch=len(pairs))
+            for batch in batches(pairs, args.tokens, rng):
                 losses.append(self.step(batch, self.elapsed / budget))
-                self.elapsed = before + time.monotonic() - began
+                self.elapsed = time.monotonic() - began
                 if self.elapsed - logged > 30:
-                    logged = self.elapsed
                     self.log(loss=round(sum(losses) / len(losses), 4))
-                    losses = []
-                if self.elapsed - evaluated > args.eval_minutes * 60:
-                    evaluated = self.elapsed
-                    self.log(event="dev", **self.evaluate())
-                if self.elapsed - saved > args.save_minutes * 60:
-                    saved = self.elapsed
+                    logged, losses = self.elapsed, []
+                if self.elapsed - measured > args.eval_minutes * 60:
+                    self.log(**self.evaluate())
                     self.save()
+                    measured = self.elapsed
                 if self.elapsed >= budget:
                     break
-            else:
-                self.epoch += 1
         self.save()
-        self.log(event="end", **self.evaluate(10_000))
+        self.log(end=True, **self.evaluate())
 
 
 if __name__ == "__main__":
-    Trainer(arguments()).run()
+    Run(arguments()).run()

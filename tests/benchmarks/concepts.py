@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ehrqa_cli import open_session
+from ehrqa_cli.vqa.oracle import OracleGraphs
+from ehrqa_cli.vqa.reader import Vqa
 
 _SETS = Path(__file__).with_name("concepts")
 _ROUNDED = 0.006  # gold is rounded to two decimals by some writers
@@ -51,11 +53,13 @@ def main() -> None:
     parser.add_argument(
         "--set", choices=sorted(p.stem for p in _SETS.glob("*.jsonl")), required=True
     )
+    parser.add_argument("--scene-graphs", type=Path, help="labels of the record's films")
     parser.add_argument("--words", choices=("question", "plain"), default="question")
     parser.add_argument("--show", action="store_true", help="print what is not right")
     told = parser.parse_args()
     counted: Counter[str] = Counter()
-    with open_session(told.db, log=False) as session:
+    graphs = Vqa(OracleGraphs.open(told.scene_graphs)) if told.scene_graphs else None
+    with open_session(told.db, log=False, graphs=graphs) as session:
         for line in (_SETS / f"{told.set}.jsonl").read_text(encoding="utf-8").splitlines():
             asked = json.loads(line)
             answer = session.ask(asked[told.words])

@@ -34,9 +34,9 @@ from shared import OWN_NOTES, hit, imported, rows_of, wilson
 
 from ehrqa_cli.notes.desk import NoteDesk
 from ehrqa_cli.notes.find.lexical import Group, groups, matches
-from ehrqa_cli.notes.find.wordpieces import token_ids
 from ehrqa_cli.notes.lines import split
 from ehrqa_cli.notes.read.question import telling
+from ehrqa_cli.words.wordpieces import token_ids
 
 LENGTHS = (3500, 7500, 16_000, 32_000)
 FULL = 0.93  # of a length that a record is filled to, at least

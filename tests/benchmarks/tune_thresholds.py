@@ -1,14 +1,16 @@
 """Chooses models/text2sql/thresholds.json anew, with one command, and says what they do.
 
-    python tests/benchmarks/tune_thresholds.py --db mimic_iv.sqlite --ehrsql ehrsql-2024 \\
+    python tests/benchmarks/tune_thresholds.py --db mimic_iv.sqlite --raw raw.sqlite \\
+        --scene-graphs ehrxqa --authored tune.jsonl \\
         --clinicians models/corpus/tables/clinicians.jsonl \\
         --out models/text2sql/thresholds.json [--goal penalty=10] [--records FILE]
 
-Neither EHRSQL's valid nor the "held" half of the clinicians' questions is used. The sources, each
-with its share of the weight:
+Neither EHRSQL's valid nor any "held" question is used. The sources, each with its share of the
+weight:
+  authored   the split "tune" of models/corpus/questions, asked of a raw import
+             (tests/benchmarks/authored.py --split tune --questions tune.jsonl)
   built      questions of a seed that training never uses, in rough wording, answerable or not
-  ehrsql     the questions of EHRSQL's train that training holds out (models/text2sql/data.is_dev),
-             those without an answer also with real ids of patients
+  films      the same about chest X-rays, of the raw import
   clinicians the "tune" half
 
     python tests/benchmarks/tune_thresholds.py --db ... --ehrsql ... --swap-check valid
@@ -26,11 +28,11 @@ import random
 import re
 import sys
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from shared import rows_of
 
@@ -38,9 +40,8 @@ from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Limits, Question, Status
 from ehrqa_cli.engine import Session, ask, open_session
 from ehrqa_cli.engine.confidence import of_result
-from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.risk import Thresholds
-from ehrqa_cli.evaluate.asked import GoldQuestion, ask_all, swap_ids
+from ehrqa_cli.evaluate.asked import GoldQuestion, ask_all, read_gold, swap_ids
 from ehrqa_cli.evaluate.ehrsql.load import load_ehrsql
 from ehrqa_cli.evaluate.metrics import score
 from ehrqa_cli.evaluate.records import Record
@@ -49,12 +50,16 @@ from ehrqa_cli.logical_form import compile_sql, parse
 from ehrqa_cli.neuralsql import run
 from ehrqa_cli.sets.pairs.generate import generate
 from ehrqa_cli.sets.pairs.vocabulary import read_vocabulary
-from ehrqa_cli.text2sql.local import LocalModel
+from ehrqa_cli.vqa.oracle import OracleGraphs
+from ehrqa_cli.vqa.reader import Vqa
 
 SEED = 770_031  # training uses small seeds
-SHARES = {"built": 0.4, "ehrsql": 0.25, "clinicians": 0.35}
+SHARES = {"authored": 0.5, "built": 0.2, "films": 0.15, "clinicians": 0.15}
+FAMILIES = {
+    "built": (("table", "compose", "aggregate"), ("unanswerable",)),
+    "films": (("image", "image_table"), ()),
+}
 UNANSWERABLE = 0.22  # of each source's weight; 0.2 of EHRSQL's test split
-DEV_SHARE = 0.01  # what training held out (train.py --dev-share)
 _SLIP = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
 _ARTICLE = re.compile(r"(?<=\s)(?:the|a|an|of|please)\s")
 
@@ -73,48 +78,43 @@ def roughen(text: str, rng: random.Random) -> str:
     return text.lower() if rng.random() < 0.3 else text
 
 
-def built(db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
-    """Three quarters with an answer, which is what their own form gives, the rest without."""
+def built(source: str, db: Path, session: Session, n: int) -> Iterator[GoldQuestion]:
+    """Seven of ten with an answer, which is what their own form gives, the rest without."""
     rng = random.Random(SEED)
     vocabulary = read_vocabulary(db)
-    for families, share in ((("table", "compose", "aggregate"), 0.7), (("unanswerable",), 0.3)):
-        left = int(n * share)
+    for families, share in zip(FAMILIES[source], (0.7, 0.3), strict=True):
+        left = int(n * share) if families else 0
         for pair in generate(4 * left, SEED, vocabulary, families=families):
             if left == 0:
                 break
-            item = GoldQuestion(roughen(pair.question, rng), group=pair.template, source="built")
+            item = GoldQuestion(roughen(pair.question, rng), group=pair.template, source=source)
             if pair.form != "abstain":
-                sql = _runs(pair.form, session)
-                if sql is None:
+                rows = _rows(pair.form, session)
+                if rows is None:
                     continue
-                item = replace(item, gold={"sql": sql})
+                item = replace(item, gold={"rows": rows})
             elif "image" in pair.template:
-                continue
+                continue  # no films there
             left -= 1
             yield item
 
 
-def _runs(form: str, session: Session) -> str | None:
-    """The SQL of a form, None where it gives nothing."""
+def _rows(form: str, session: Session) -> list[list[Any]] | None:
+    """The rows of a form, None where it gives nothing."""
     try:
-        sql = compile_sql(parse(form))
-        result, _ = run(sql, session.database, as_of=session.as_of, limits=Limits(seconds=3.0))
+        result, _ = run(
+            compile_sql(parse(form)), session.database, as_of=session.as_of,
+            limits=Limits(seconds=3.0), graphs=session.graphs,
+        )  # fmt: skip
     except EhrqaError:
         return None
-    return None if of_result(result) else sql
+    return None if of_result(result) else [list(row) for row in result.rows]
 
 
-def ehrsql(data: Path, session: Session, patients: tuple[int, ...]) -> Iterator[GoldQuestion]:
-    """What training held out of EHRSQL's train, by the hash of the linked question."""
-    rng = random.Random(SEED)
-    for item in load_ehrsql(data, "train").items:
-        text = session.linker.link(item.question, fuzzy=False).text  # as prepare.py links
-        if zlib.crc32(text.encode()) % 10_000 < DEV_SHARE * 10_000:
-            gold = {"sql": item.gold} if item.gold else None
-            yield GoldQuestion(item.question, gold, group=item.id, source="ehrsql")
-            swapped = swap_ids(item.question, patients, rng)
-            if item.gold is None and swapped != item.question:
-                yield GoldQuestion(swapped, group=item.id, source="ehrsql")
+def authored(path: Path) -> Iterator[GoldQuestion]:
+    """The split that training does not see, with the rows of its forms."""
+    for item in read_gold(path):
+        yield replace(item, source="authored")
 
 
 def clinicians(path: Path) -> Iterator[GoldQuestion]:
@@ -141,15 +141,17 @@ def tune(flags: argparse.Namespace) -> None:
     """Ask everything, choose, write, and print what was chosen."""
     started = time.monotonic()
     with _session(flags.db) as session:
-        patients = read_vocabulary(flags.db).patients
-        items = list(built(flags.db, session, flags.built))
-        items += ehrsql(flags.ehrsql, session, patients) if flags.ehrsql else []
+        items = list(built("built", flags.db, session, flags.built))
+        items += authored(flags.authored) if flags.authored else []
         items += clinicians(flags.clinicians) if flags.clinicians else []
+        if flags.raw and flags.scene_graphs:
+            with _session(flags.raw, flags.scene_graphs) as films:
+                items += built("films", flags.raw, films, flags.built // 2)
         items = weighed(items)
         if flags.records and flags.records.is_file():
             known = read_known(flags.records)
         else:
-            known = asked(items, flags.db, flags.jobs)
+            known = asked(items, flags)
             if flags.records:
                 lines = (json.dumps(asdict(k)) + "\n" for k in known)
                 flags.records.write_text("".join(lines), encoding="utf-8")
@@ -177,30 +179,33 @@ def tune(flags: argparse.Namespace) -> None:
     print(f"{time.monotonic() - started:.0f} s")
 
 
-_worker: Session
+_workers: dict[bool, Session] = {}
 
 
-def _session(db: Path) -> Session:
-    """One thread each: two processes with one are faster than one with two, above all beside
-    other work, where the two would wait for each other."""
-    model = LocalModel(shipped_model(), threads=1)
-    return Session(db, model=model, thresholds=Thresholds.off())
+def _session(db: Path, scene_graphs: Path | None = None) -> Session:
+    """Without limits, and on labels where there are some."""
+    parts: dict[str, Any] = {}
+    if scene_graphs:
+        parts["graphs"] = Vqa(OracleGraphs.open(scene_graphs))
+    return Session(db, thresholds=Thresholds.off(), **parts)
 
 
-def _start(db: Path) -> None:
-    global _worker
-    _worker = _session(db)
+def _start(db: Path, raw: Path | None, scene_graphs: Path | None) -> None:
+    _workers[False] = _session(db)
+    if raw:
+        _workers[True] = _session(raw, scene_graphs)
 
 
 def _ask(items: list[GoldQuestion]) -> list[Known]:
-    return ask_all(items, _worker)
+    return [k for i in items for k in ask_all([i], _workers[i.source in ("authored", "films")])]
 
 
-def asked(items: list[GoldQuestion], db: Path, jobs: int) -> list[Known]:
-    """Every question asked, in ``jobs`` processes."""
+def asked(items: list[GoldQuestion], flags: argparse.Namespace) -> list[Known]:
+    """Every question asked, in ``--jobs`` processes."""
     parts = [items[i : i + 10] for i in range(0, len(items), 10)]
     found: list[Known] = []
-    with multiprocessing.get_context("spawn").Pool(jobs, _start, (db,)) as pool:
+    told = (flags.db, flags.raw, flags.scene_graphs)
+    with multiprocessing.get_context("spawn").Pool(flags.jobs, _start, told) as pool:
         for part in pool.imap(_ask, parts):
             found += part
             print(f"\r{len(found)} of {len(items)}", end="", file=sys.stderr, flush=True)
@@ -231,7 +236,10 @@ def swap_check(flags: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--db", type=Path, required=True)
-    parser.add_argument("--ehrsql", type=Path, help="the folder with train/")
+    parser.add_argument("--raw", type=Path, help="a raw import, for the authored questions")
+    parser.add_argument("--scene-graphs", type=Path, help="labels of its films")
+    parser.add_argument("--authored", type=Path, help="the authored questions with their rows")
+    parser.add_argument("--ehrsql", type=Path, help="the folder of the split of --swap-check")
     parser.add_argument("--clinicians", type=Path, help="clinicians.jsonl")
     parser.add_argument("--built", type=int, default=900, help="how many built questions")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ehrqa_cli.contracts.types import Link
 
-DATES = frozenset({"year", "ym", "ymd", "md", "mon", "stamp"})
-NOT_VALUES = DATES | {"pat", "study", "num", "dur", "agegrp"}
+DATES = frozenset({"year", "ym", "ymd", "md", "mon", "stamp", "quarter"})
+NOT_VALUES = DATES | {"pat", "study", "adm", "stay", "num", "dur", "agegrp", "dow"}
 
 # Links stand in the masked text as runs of these, so that a pattern can speak of them.
 _DATE, _SPAN, _NUMBER, _VALUE, _TAKEN = "\x01", "\x02", "\x03", "\x04", "\x05"

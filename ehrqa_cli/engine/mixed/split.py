@@ -21,7 +21,9 @@ _TYPES = {
     ComparedKind.DIAGNOSIS: ("dx",),
 }
 _KINDS = {ComparedKind.MEDICATION: "rx", ComparedKind.LAB: "lab", ComparedKind.DIAGNOSIS: "dx"}
-_TIMES = frozenset({"year", "ym", "ymd", "md", "mon", "stamp", "dur", "agegrp", "careunit"})
+_TIMES = frozenset(
+    {"year", "ym", "ymd", "md", "mon", "stamp", "quarter", "dow", "dur", "agegrp", "careunit"}
+)
 _NOT_A_SUBJECT = frozenset({"icd", "discharge", "admission", "medication", "lab", "diagnosis"})
 _DATED = (
     "I compare a note with the last, first, highest or lowest row, not with one of a given time."

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ehrqa_cli.logical_form.compile.beside import beside
 from ehrqa_cli.logical_form.compile.groups import between
 from ehrqa_cli.logical_form.compile.heads import compile_select
-from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, Layout, members
+from ehrqa_cli.logical_form.compile.layout import CURRENT, EHRSQL, INNER, Layout, members
 from ehrqa_cli.logical_form.compile.mapping import SOURCES
 from ehrqa_cli.logical_form.compile.relations import rows
-from ehrqa_cli.logical_form.compile.values import quote, source, unsupported, where
-from ehrqa_cli.logical_form.form import Combine, Event, Form, Select, selects
-from ehrqa_cli.logical_form.grammar import HEADS, OPS
+from ehrqa_cli.logical_form.compile.values import number, quote, source, unsupported, where
+from ehrqa_cli.logical_form.form import Combine, Compare, Event, Form, Select, selects
+from ehrqa_cli.logical_form.grammar import HAVING, HEADS, OPS
 from ehrqa_cli.logical_form.normalise import normalise
 
 
@@ -25,31 +26,29 @@ def compile_sql(form: Form, layout: Layout = EHRSQL) -> str:
 
 @contextmanager
 def _laid_out(layout: Layout) -> Iterator[None]:
-    token = CURRENT.set(layout)
+    token, inner = CURRENT.set(layout), INNER.set(_compile)
     try:
         yield
     finally:
         CURRENT.reset(token)
+        INNER.reset(inner)
 
 
 def _compile(form: Form) -> str:
     if isinstance(form, Select):
         return compile_select(form)
+    if isinstance(form, Compare):
+        return f"SELECT ( {_compile(form.form)} ) {HAVING[form.sign].part} {number(form.limit)}"
     if not isinstance(form, Combine):
         raise unsupported("the model declined")
     op = OPS[form.op]
     if form.op == "beside":
-        answers = ", ".join(f"( {_compile(part)} )" for part in _side_by_side(form))
-        return op.sql.format(answers=answers)
+        return beside(form, _compile)
     if op.by_group and _both_grouped(form):
-        return between(form.op, *selects(form))
+        return between(form, *selects(form))
+    if form.cut:
+        raise unsupported("the most of what has no groups")
     return op.sql.format(left=_compile(form.left), right=_compile(form.right))
-
-
-def _side_by_side(form: Form) -> list[Form]:
-    if isinstance(form, Combine) and form.op == "beside":
-        return [*_side_by_side(form.left), *_side_by_side(form.right)]
-    return [form]
 
 
 def _both_grouped(form: Combine) -> bool:

@@ -6,9 +6,10 @@ In EHRSQL's conventions (EHRXQA appendix C; EHRSQL-2024).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ehrqa_cli.logical_form.compile.filters import WRITERS
-from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
+from ehrqa_cli.logical_form.compile.layout import codes_in, concepts, split
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.values import (
     among,
@@ -23,7 +24,7 @@ from ehrqa_cli.logical_form.compile.values import (
     where,
 )
 from ehrqa_cli.logical_form.form import Event, Filter, Items
-from ehrqa_cli.logical_form.grammar import FILTERS
+from ehrqa_cli.logical_form.grammar import FILMS, FILTERS
 
 
 def visits(patients: str, which: str | None, kinds: str = "") -> str:
@@ -58,6 +59,11 @@ def item_condition(event: Event, src: EventTable) -> list[str]:
     if event.items is None or src.rows:  # what several tables make has only its members
         return []
     column = f"{src.table}.{src.code}"
+    wanted, unwanted = split(event.items)
+    if unwanted:
+        both = (Items(a, ("or",) * (len(a) - 1)) if a else None for a in (wanted, unwanted))
+        kept, out = (item_condition(replace(event, items=items), src) for items in both)
+        return [*(kept or [f"{column} IS NOT NULL"]), *(f"NOT ( {said} )" for said in out)]
     names = _names(event.items)
     if meant := [*concepts(event)]:
         items = [item for concept in meant for item in concept.items]
@@ -74,7 +80,7 @@ def item_condition(event: Event, src: EventTable) -> list[str]:
 
 def _names(items: Items) -> list[str]:
     if any(op != "or" for op in items.ops):
-        raise unsupported("items joined by and/not")
+        raise unsupported("items joined by and")
     return [quote(literal(a)) for a in items.args]
 
 
@@ -102,11 +108,15 @@ def scope(event: Event, src: EventTable) -> list[str]:
 
     Without an encounter the whole record is meant, what happened outside of visits too.
     """
+    numbered = [f for f in event.filters if f.name in ("visit", "icu") and f.args]
+    if numbered:
+        rest = replace(event, filters=tuple(f for f in event.filters if f not in numbered))
+        return [*(_numbered(f, src) for f in numbered), *scope(rest, src)]
     patient, visit, icu = (event.get(name) for name in ("patient", "visit", "icu"))
     kinds = _kinds(event)
     group = _group(event, src)
     if patient is None:
-        if icu or (visit and event.kind != "study"):
+        if icu or (visit and event.kind not in FILMS):
             raise unsupported("a hospital or ICU visit without a patient")
         hadm = _everyones(visit.which, kinds) if visit else visits("", None, kinds)
         return [*_inside_visit(src, hadm, visit, kinds), *group]
@@ -120,6 +130,28 @@ def scope(event: Event, src: EventTable) -> list[str]:
         of_whom = f"hadm_id IN ( {hadm} )" if visit or kinds else f"subject_id {who}"
         found.append(_inside_stay(src, stays(of_whom, icu.which)))
     return [*found, *group]
+
+
+def visit_of(src: EventTable) -> str:
+    """The hospital visit of a row; of a death, the one during which the patient died."""
+    if src.table != "patients":
+        return f"{src.table}.hadm_id"
+    # The date of death has no hour, so that days are compared.
+    return (
+        "( SELECT admissions.hadm_id FROM admissions WHERE "
+        "admissions.subject_id = patients.subject_id AND date(patients.dod) "
+        "BETWEEN date(admissions.admittime) AND date(admissions.dischtime) LIMIT 1 )"
+    )
+
+
+def _numbered(item: Filter, src: EventTable) -> str:
+    """In the visit or the ICU stay of this number."""
+    if item.name == "visit":
+        return f"{visit_of(src)} {among(item)}"
+    if src.via != "subject":
+        return _inside_stay(src, quote(literal(item.args[0])))
+    inside = f"SELECT icustays.hadm_id FROM icustays WHERE icustays.stay_id {among(item)}"
+    return f"{visit_of(src)} IN ( {inside} )"
 
 
 def _kinds(event: Event) -> str:
@@ -186,7 +218,7 @@ def _aged(event: Event, src: EventTable, during: str) -> str:
     """
     visit, years = f"{src.table}.hadm_id", (f"{src.table}.{src.time}", "admissions.admittime")
     inside = f"{visit} IN ( SELECT admissions.hadm_id FROM admissions{during} )"
-    if event.kind == "study":
+    if event.kind in FILMS:
         return inside
     then, seen = (f"CAST( strftime('%Y',{time}) AS INTEGER )" for time in years)
     person = [f"admissions.subject_id = {src.table}.subject_id"]

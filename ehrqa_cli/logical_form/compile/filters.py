@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ehrqa_cli.logical_form.compile.layout import codes_in, concepts
+from ehrqa_cli.logical_form.compile.layout import INNER, codes_in, concepts
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, VITAL_BOUNDS, EventTable
-from ehrqa_cli.logical_form.compile.sentences import condition
+from ehrqa_cli.logical_form.compile.sentences import call, condition, on_both_sides
 from ehrqa_cli.logical_form.compile.values import (
     among,
     duration,
+    ended,
     literal,
     measure,
     number,
@@ -17,8 +18,11 @@ from ehrqa_cli.logical_form.compile.values import (
     quote,
     unsupported,
 )
-from ehrqa_cli.logical_form.form import Event, Filter
-from ehrqa_cli.logical_form.grammar import FILTERS
+from ehrqa_cli.logical_form.form import Combine, Event, Filter, Form, Select
+from ehrqa_cli.logical_form.grammar import COLUMNS, FILTERS, HEADS, KEYS, KINDS, SETS
+
+_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_LISTED = ("patients", "visits", "icustays")
 
 
 def _column(item: Filter, _event: Event, src: EventTable) -> str:
@@ -44,20 +48,80 @@ def _left(item: Filter, _event: Event, src: EventTable) -> str:
     return f"LOWER({src.table}.discharge_location) {part(item)} 'died'"
 
 
-def _open(_item: Filter, _event: Event, src: EventTable) -> str:
-    return f"{src.table}.{src.end} IS NULL"
+def _open(_item: Filter, event: Event, src: EventTable) -> str:
+    end = ended(src)
+    if event.kind not in ("rx", "intake"):
+        return f"{end} IS NULL"
+    started = f"{src.table}.{src.time} <= current_time"
+    return f"{started} AND ( {end} IS NULL OR {end} > current_time )"
 
 
 def _showing(item: Filter, _event: Event, src: EventTable) -> str:
-    return condition(item.items, item.places, f"{src.table}.study_id")
+    found = condition(item.items, item.places, f"{src.table}.study_id")
+    return f"NOT ( {found} )" if part(item) else found
+
+
+def _bilateral(item: Filter, _event: Event, src: EventTable) -> str:
+    if item.places:
+        raise unsupported("both sides of one place")
+    return on_both_sides(item.items, f"{src.table}.study_id")
+
+
+def _view(item: Filter, _event: Event, src: EventTable) -> str:
+    sentence = HEADS["view"].part
+    return f"LOWER( {call(sentence, f'{src.table}.study_id')} ) = {quote(part(item))}"
+
+
+def _width(item: Filter, _event: Event, src: EventTable) -> str:
+    kind = part(item).removeprefix("not ")
+    asked = call(KINDS[kind].sentence, f"{src.table}.study_id")
+    return f"{asked} = {int(kind == part(item))}"
+
+
+def _clock(item: Filter, _event: Event, src: EventTable) -> str:
+    return part(item).format(t=f"{src.table}.{src.time}")
+
+
+def _weekday(item: Filter, _event: Event, src: EventTable) -> str:
+    named = [str(literal(arg)).lower() for arg in item.args]
+    if unknown := [name for name in named if name not in _DAYS]:
+        raise unsupported(f"the day {unknown[0]!r}")
+    days = ", ".join(f"'{_DAYS.index(name)}'" for name in named)
+    return f"strftime('%w',{src.table}.{src.time}) IN ( {days} )"
+
+
+def _among(item: Filter, _event: Event, src: EventTable) -> str:
+    """The row's patient, visit or ICU stay is one of those that a query lists."""
+    if item.query is None:
+        raise unsupported(f"{item.name} without a query")
+    listed = f"IN ( {INNER.get()(item.query)} )"
+    return f"{src.table}.{_listed(item.query)} {part(item)} {listed}".replace("  ", " ")
+
+
+def _listed(query: Form) -> str:
+    """What a query lists: the column of patients, visits or ICU stays. Raises FormError."""
+    if isinstance(query, Combine) and query.op in SETS:
+        left, right = _listed(query.left), _listed(query.right)
+        if left == right:
+            return left
+    if isinstance(query, Select) and not query.also:
+        group = query.group
+        name = query.head if group is None else group.key if group.finish == "keys" else ""
+        if name in _LISTED and not (group and group.also):
+            return COLUMNS[name].shown
+    raise unsupported("being among what is no list of patients or stays")
 
 
 def _lasting(item: Filter, _event: Event, src: EventTable) -> str:
-    start, end = f"{src.table}.{src.time}", f"{src.table}.{src.end}"
+    start, end = f"{src.table}.{src.start or src.time}", f"{src.table}.{src.end}"
     return f"datetime({end}) {part(item)} datetime({start},'+{duration(item.args[0])}')"
 
 
 def _reference(item: Filter, event: Event, src: EventTable) -> str:
+    return against_range(part(item), event, src)
+
+
+def against_range(compared: str, event: Event, src: EventTable) -> str:
     """A comparison with the reference range: of the row (lab), or of the vital sign."""
     if event.kind == "lab":
         low, high = f"{src.table}.ref_range_lower", f"{src.table}.ref_range_upper"
@@ -67,7 +131,7 @@ def _reference(item: Filter, event: Event, src: EventTable) -> str:
         if name is None or event.items is None or len(event.items.args) > 1:
             raise unsupported(f"no normal range is known for {label or 'vital signs in general'}")
         low, high = f"{name}_lower", f"{name}_upper"
-    return f"{src.table}.{src.value} {part(item).format(low=low, high=high)}"
+    return f"{src.table}.{src.value} {compared.format(low=low, high=high)}"
 
 
 def _ago(item: Filter, _event: Event, src: EventTable) -> str:
@@ -86,6 +150,8 @@ def _relative(item: Filter, _event: Event, src: EventTable) -> str:
 def _date(item: Filter, _event: Event, src: EventTable) -> str:
     given, t, sign = literal(item.args[0]), f"{src.table}.{src.time}", part(item)
     value = f"{given:02d}" if isinstance(given, int) and given <= 12 else str(given)
+    if "Q" in value:
+        return f"{KEYS['per_quarter'].sql.format(t=t)} {sign} {quote(value)}"
     if len(value) in (2, 5):  # a month, or month and day, of this year
         shape = "%Y-%m" if len(value) == 2 else "%Y-%m-%d"
         return f"strftime('{shape}',{t}) {sign} strftime('%Y',current_time) || '-{value}'"
@@ -129,7 +195,10 @@ def _interpretation(item: Filter, event: Event, src: EventTable) -> str:
 # it. Patients, people, relations and numbers of times are written with the event as a whole.
 WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "ago": _ago,
+    "among": _among,
+    "bilateral": _bilateral,
     "charge": _charge,
+    "clock": _clock,
     "column": _column,
     "compare": _compare,
     "date": _date,
@@ -143,4 +212,7 @@ WRITERS: dict[str, Callable[[Filter, Event, EventTable], str]] = {
     "reference": _reference,
     "relative": _relative,
     "showing": _showing,
+    "view": _view,
+    "weekday": _weekday,
+    "width": _width,
 }

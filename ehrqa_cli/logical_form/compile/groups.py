@@ -1,4 +1,4 @@
-"""Groups of rows, columns side by side, and measures of stays and people, as SQL.
+"""Groups of rows, with one measure or several side by side, as SQL.
 
 Beyond EHRSQL's templates: what clinicians and administrators ask of cohorts ("by", "per", "top n
 with the numbers", "more than"). Groups without a key are left out; ties are kept.
@@ -8,211 +8,205 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
+from ehrqa_cli.logical_form.compile.columns import column, title
+from ehrqa_cli.logical_form.compile.mapping import EventTable
+from ehrqa_cli.logical_form.compile.measures import (
+    TIMED,
+    aggregate,
+    alone,
+    measured,
+    median,
+    timed,
+)
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.compile.values import (
-    measure,
+    in_unit,
     number,
     order_of,
     source,
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.form import Group, Select
-from ehrqa_cli.logical_form.grammar import (
-    COLUMNS,
-    CUTS,
-    FINISH,
-    HAVING,
-    HEADS,
-    HOURS,
-    MADE,
-    OPS,
-    ORDERED,
-    PERIODS,
-)
-
-_ADMISSION = dict(SOURCES["admission"].columns)
-_PERSON = dict(SOURCES["person"].columns)
+from ehrqa_cli.logical_form.form import Arg, Combine, Group, Select
+from ehrqa_cli.logical_form.grammar import CUTS, FINISH, HAVING, HEADS, MADE, OPS, ORDERED
 
 
-def _title(name: str) -> str:
-    """The name of a column that a person reads."""
-    return COLUMNS[name].shown or name
+def several(select: Select) -> str:
+    """Several measures of the same rows: one row, or one of each group. The groups are cut and
+    compared by the first."""
+    heads = (select.head, *select.also)
+    each = [replace(select, head=head, also=()) for head in heads]
+    group = select.group
+    names = [_name(one) for one in each]
+    names = [
+        name if names.count(name) == 1 else head for name, head in zip(names, heads, strict=True)
+    ]
+    if group is None:
+        asked = (f"( {alone(one)} ) AS {name}" for one, name in zip(each, names, strict=True))
+        return f"SELECT {', '.join(asked)}"
+    if group.finish:
+        raise unsupported("something made of several measures of groups")
+    ks = _keys(group)
+    listed = [f"T1.{k} AS {title(key)}" for k, key in zip(ks, _names(group), strict=True)]
+    listed += [f"T{i}.v AS {name}" for i, name in enumerate(names, 1)]
+    found = [_per_group(one, group, source(one.event)) for one in each]
+    joined = f"( {_kept(found[0], group)} ) AS T1"
+    for i, sql in enumerate(found[1:], 2):
+        on = " AND ".join(f"T{i}.{k} = T1.{k}" for k in ks)
+        joined += f" LEFT JOIN ( {sql} ) AS T{i} ON {on}"
+    return f"SELECT {', '.join(listed)} FROM {joined} ORDER BY {_ordered(group, 'T1.')}"
 
 
-def column(src: EventTable, name: str) -> str:
-    """What a row is grouped by, or shows beside others. Raises FormError."""
-    table = src.table
-    own = {"patients": "subject_id", "visits": "hadm_id", **dict(src.columns)}
-    if name in PERIODS:
-        return f"strftime('{PERIODS[name].sql}',{table}.{src.time})"
-    if name == "name":
-        return _label(src)
-    if name in own:
-        return f"{table}.{own[name]}"
-    if name in _ADMISSION:
-        return _beside("admissions", _ADMISSION[name], "hadm_id", table)
-    if name in _PERSON:
-        return _beside("patients", _PERSON[name], "subject_id", table)
-    plain = {"value": src.value, "unit": src.unit, "time": src.time}.get(name)
-    if plain:
-        return f"{table}.{plain}"
-    if name == "length":
-        return measure(src)
-    raise unsupported(f"{name} of {table}")
+def _names(group: Group) -> tuple[str, ...]:
+    return (group.key, *group.also)
 
 
-def _beside(table: str, name: str, key: str, main: str) -> str:
-    return f"( SELECT {table}.{name} FROM {table} WHERE {table}.{key} = {main}.{key} )"
+def _keys(group: Group) -> list[str]:
+    """The columns of the keys inside the query: k, k2, k3."""
+    return ["k", *(f"k{i}" for i in range(2, len(group.also) + 2))]
 
 
-def _label(src: EventTable) -> str:
-    if src.table == "cost":
-        return "cost.event_type"
-    code, look = f"{src.table}.{src.code}", src.lookup
-    if look is None:
-        return code
-    table = look.table
-    return f"( SELECT {table}.{look.label} FROM {table} WHERE {table}.{look.key} = {code} )"
+def _ordered(group: Group, of: str = "") -> str:
+    """The largest first where there is a cut; a plain list by its keys."""
+    keys = [of + k for k in _keys(group)]
+    if group.cut:
+        keys.insert(0, f"{of}v DESC" if group.cut == "most" else f"{of}v")
+    return ", ".join(keys)
 
 
-def pair(select: Select) -> str:
-    """Columns side by side, one row an event; with an order word only the rows at that time."""
-    src = source(select.event)
-    names = (select.head, *select.also)
-    listed = ", ".join(f"{column(src, n)} AS {_title(n)}" for n in names)
-    return f"SELECT DISTINCT {listed} FROM {src.origin}{where(rows(select.event))}"
+def grouped(select: Select, group: Group, groups: str = "") -> str:
+    """The number of each group, cut, compared and finished as the form says. ``groups``: the SQL of
+    keys and numbers v, where these are no rows of a table."""
+    return _finished(groups or _per_group(select, group, source(select.event)), select, group)
 
 
-def in_unit(select: Select, days: str) -> str:
-    """A length in days, or in hours where the form asks for them."""
-    return f"24 * {days}" if select.per == HOURS else days
-
-
-def _measured(select: Select, src: EventTable) -> tuple[str, list[str]]:
-    """What is counted or measured of a row, and what must hold for it to have that."""
-    what, table = HEADS[select.head].measure, src.table
-    if what == "length":
-        return in_unit(select, measure(src)), [f"{table}.{src.end} IS NOT NULL"]
-    if what == "row":
-        return "1", []
-    columns = {"age": "age", "patient": "subject_id", "visit": "hadm_id", "name": src.code}
-    return f"{table}.{columns.get(what, src.value)}", []
-
-
-def _made(head: str) -> str:
-    """The SQL of a head's aggregate over the column m (the median apart)."""
-    spec = HEADS[head]
-    if spec.how == "count":
-        return "COUNT(*)" if spec.measure == "row" else "COUNT( DISTINCT m )"
-    return f"{spec.how.upper()}( m )"
-
-
-def whole(select: Select) -> str:
-    """One number of all rows: the length, age and median heads."""
-    src = source(select.event)
-    value, also = _measured(select, src)
-    inner = f"SELECT {value} AS m FROM {src.origin}{where([*rows(select.event), *also])}"
-    if HEADS[select.head].how == "median":
-        return median(inner)
-    return f"SELECT {_made(select.head)} FROM ( {inner} )"
-
-
-def median(inner: str) -> str:
-    """The middle of the column m of a query, or the mean of the two in the middle."""
-    ranked = (
-        "SELECT m, ROW_NUMBER() OVER ( ORDER BY m ) AS r, COUNT(*) OVER ( ) AS c "
-        f"FROM ( {inner} ) WHERE m IS NOT NULL"
-    )
-    return f"SELECT AVG( m ) FROM ( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2"
-
-
-def grouped(select: Select, group: Group) -> str:
-    """The number of each group, cut, compared and finished as the form says."""
-    return _finished(_kept(select, group), select, group)
-
-
-def _kept(select: Select, group: Group) -> str:
-    """Key k and number v of the groups that the form keeps."""
-    sql = _per_group(select, group, source(select.event))
+def _kept(groups: str, group: Group) -> str:
+    """Keys and number v of the groups that the form keeps."""
+    keys = ", ".join(_keys(group))
     parts = ["v IS NOT NULL"]
     if group.having and group.limit is not None:
         parts.append(f"v {HAVING[group.having].part} {number(group.limit)}")
-    sql = f"SELECT k, v FROM ( {sql} ){where(parts)}"
+    sql = f"SELECT {keys}, v FROM ( {groups} ){where(parts)}"
     if group.cut and group.most is not None:
-        way = CUTS[group.cut].way
-        ranked = f"SELECT k, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
-        sql = f"SELECT k, v FROM ( {ranked} ) WHERE r <= {number(group.most)}"
+        sql = _cut(sql, keys, group.cut, group.most)
     return sql
 
 
-def between(op: str, left: Select, right: Select) -> str:
-    """``op`` between the numbers of the same groups; a group the first lacks counts as 0 there."""
-    ours, theirs = left.group, right.group
-    if ours is None or theirs is None or ours.key != theirs.key or ours.finish or theirs.finish:
+def _cut(sql: str, keys: str, cut: str, most: Arg) -> str:
+    way = CUTS[cut].way
+    ranked = f"SELECT {keys}, v, DENSE_RANK() OVER ( ORDER BY v {way} ) AS r FROM ( {sql} )"
+    return f"SELECT {keys}, v FROM ( {ranked} ) WHERE r <= {number(most)}"
+
+
+def between(form: Combine, left: Select, right: Select) -> str:
+    """An operation between the numbers of the same groups; a group the first lacks counts as 0
+    there."""
+    op, ours, theirs = form.op, left.group, right.group
+    if (
+        ours is None
+        or theirs is None
+        or _names(ours) != _names(theirs)
+        or (ours.finish or theirs.finish or left.also or right.also)
+    ):
         raise unsupported("groups of different kinds, or a finished group, in one calculation")
-    return (
-        f"SELECT B.k AS {_title(ours.key)}, {OPS[op].by_group} AS {op} "
-        f"FROM ( {_kept(right, theirs)} ) AS B LEFT JOIN ( {_kept(left, ours)} ) AS A "
-        "ON A.k = B.k ORDER BY B.k"
+    ks = _keys(ours)
+    named = [f"{k} AS {title(n)}" for k, n in zip(ks, _names(ours), strict=True)]
+    listed = ", ".join(f"B.{k}" for k in (ks if form.cut else named))
+    on = " AND ".join(f"A.{k} = B.{k}" for k in ks)
+    ours_src, theirs_src = source(left.event), source(right.event)
+    if ours_src.left or theirs_src.left:  # one unit of an admission on both sides
+        ours_src, theirs_src = _at_its_end(ours_src), _at_its_end(theirs_src)
+    sql = (
+        f"SELECT {listed}, {OPS[op].by_group} AS {'v' if form.cut else op} "
+        f"FROM ( {_kept(_per_group(right, theirs, theirs_src), theirs)} ) AS B "
+        f"LEFT JOIN ( {_kept(_per_group(left, ours, ours_src), ours)} ) AS A ON {on}"
     )
+    if form.cut is None or form.most is None:
+        return f"{sql} ORDER BY {', '.join(f'B.{k}' for k in ks)}"
+    cut = _cut(f"SELECT * FROM ( {sql} ) WHERE v IS NOT NULL", ", ".join(ks), form.cut, form.most)
+    ordered = f"v {CUTS[form.cut].way}, {', '.join(ks)}"
+    return f"SELECT {', '.join(named)}, v AS {op} FROM ( {cut} ) ORDER BY {ordered}"
+
+
+def _at_its_end(src: EventTable) -> EventTable:
+    return replace(src, left=True) if src.table == "admissions" else src
+
+
+def _columns(group: Group, src: EventTable) -> str:
+    pairs = zip(_keys(group), _names(group), strict=True)
+    return ", ".join(f"{column(src, name)} AS {k}" for k, name in pairs)
+
+
+def _known(group: Group) -> list[str]:
+    return [f"{k} IS NOT NULL" for k in _keys(group)]
 
 
 def _per_group(select: Select, group: Group, src: EventTable) -> str:
-    value, also = _measured(select, src)
-    found = where([*rows(select.event), *also])
-    inner = f"SELECT {column(src, group.key)} AS k, {value} AS m FROM {src.origin}{found}"
     if HEADS[select.head].measure == "total":
         return _totals_per_group(select, group, src)
     if select.head in ORDERED:
         return _nth_per_group(select, group, src)
-    if HEADS[select.head].how == "median":
-        each = "PARTITION BY k"
+    value, also = measured(select, src)
+    how, keys = HEADS[select.head].how, ", ".join(_keys(group))
+    time = f", {src.table}.{src.time} AS t" if how in TIMED else ""
+    found = where([*rows(select.event), *also])
+    inner = f"SELECT {_columns(group, src)}, {value} AS m{time} FROM {src.origin}{found}"
+    if how == "median":
+        each = f"PARTITION BY {keys}"
         ranked = (
-            f"SELECT k, m, ROW_NUMBER() OVER ( {each} ORDER BY m ) AS r, "
+            f"SELECT {keys}, m, ROW_NUMBER() OVER ( {each} ORDER BY m ) AS r, "
             f"COUNT(*) OVER ( {each} ) AS c FROM ( {inner} ) WHERE m IS NOT NULL"
         )
-        middle = f"( {ranked} ) WHERE 2 * r BETWEEN c AND c + 2 AND k IS NOT NULL"
-        return f"SELECT k, AVG( m ) AS v FROM {middle} GROUP BY k"
-    made = _made(select.head)
-    return f"SELECT k, {made} AS v FROM ( {inner} ) WHERE k IS NOT NULL GROUP BY k"
+        middle = where(["2 * r BETWEEN c AND c + 2", *_known(group)])
+        return f"SELECT {keys}, AVG( m ) AS v FROM ( {ranked} ){middle} GROUP BY {keys}"
+    inner = timed(how, inner, keys) if how in TIMED else inner
+    sql = f"SELECT {keys}, {aggregate(select)} AS v FROM ( {inner} )"
+    return f"{sql}{where(_known(group))} GROUP BY {keys}"
 
 
 def _totals_per_group(select: Select, group: Group, src: EventTable) -> str:
     """Of the totals of the hospital visits in each group."""
+    keys = ", ".join(_keys(group))
     inner = (
-        f"SELECT {src.table}.hadm_id, {column(src, group.key)} AS k, {src.table}.{src.value} AS m "
+        f"SELECT {src.table}.hadm_id, {_columns(group, src)}, {src.table}.{src.value} AS m "
         f"FROM {src.origin}{where(rows(select.event))}"
     )
-    visits = f"SELECT hadm_id, k, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, k"
-    made = _made(select.head)
-    return f"SELECT k, {made} AS v FROM ( {visits} ) WHERE k IS NOT NULL GROUP BY k"
+    visits = f"SELECT hadm_id, {keys}, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, {keys}"
+    sql = f"SELECT {keys}, {aggregate(select)} AS v FROM ( {visits} )"
+    return f"{sql}{where(_known(group))} GROUP BY {keys}"
 
 
 def _nth_per_group(select: Select, group: Group, src: EventTable) -> str:
     """One value of each group: the first, last, ... in time."""
     event = replace(select.event, order=None)
     offset, way = order_of(select.event.order)
-    shown = src.time if select.head == "time" else src.value
+    keys, shown = ", ".join(_keys(group)), in_unit(select, column(src, select.head))
     inner = (
-        f"SELECT {column(src, group.key)} AS k, {src.table}.{shown} AS v, "
+        f"SELECT {_columns(group, src)}, {shown} AS v, "
         f"{src.table}.{src.time} AS t FROM {src.origin}{where(rows(event))}"
     )
     ranked = (
-        f"SELECT k, v, ROW_NUMBER() OVER ( PARTITION BY k ORDER BY t {way} ) AS r "
-        f"FROM ( {inner} ) WHERE k IS NOT NULL AND v IS NOT NULL AND t IS NOT NULL"
+        f"SELECT {keys}, v, ROW_NUMBER() OVER ( PARTITION BY {keys} ORDER BY t {way} ) AS r "
+        f"FROM ( {inner} ){where([*_known(group), 'v IS NOT NULL', 't IS NOT NULL'])}"
     )
-    return f"SELECT k, v FROM ( {ranked} ) WHERE r = {offset + 1}"
+    return f"SELECT {keys}, v FROM ( {ranked} ) WHERE r = {offset + 1}"
 
 
-def _finished(sql: str, select: Select, group: Group) -> str:
-    key, how = _title(group.key), HEADS[select.head].how
-    name = MADE[how].shown if how else select.head
+def _name(select: Select) -> str:
+    how = HEADS[select.head].how
+    return MADE[how].shown if how else select.head
+
+
+def _finished(groups: str, select: Select, group: Group) -> str:
+    sql, name, order = _kept(groups, group), _name(select), ", ".join(_keys(group))
+    pairs = zip(_keys(group), _names(group), strict=True)
+    keys = ", ".join(f"{k} AS {title(key)}" for k, key in pairs)
     if group.finish == "median":
         return median(f"SELECT v AS m FROM ( {sql} )")
     if group.finish:
-        return FINISH[group.finish].sql.format(key=key, name=name, groups=sql)
-    # The largest first; a plain list by its key.
-    order = "v DESC, k" if group.cut == "most" else "v, k" if group.cut else "k"
-    return f"SELECT k AS {key}, v AS {name} FROM ( {sql} ) ORDER BY {order}"
+        total = "SUM( v ) OVER ( )"
+        if group.cut or group.having:  # a share is one of all groups, kept or not
+            total = f"( SELECT SUM( v ) FROM ( {groups} ) )"
+        made = FINISH[group.finish].sql
+        return made.format(keys=keys, name=name, groups=sql, order=order, total=total)
+    return f"SELECT {keys}, v AS {name} FROM ( {sql} ) ORDER BY {_ordered(group)}"

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ehrqa_cli.logical_form.compile import groups, images, waits
+from ehrqa_cli.logical_form.compile import (
+    columns,
+    filters,
+    groups,
+    images,
+    measures,
+    names,
+    survival,
+    waits,
+)
 from ehrqa_cli.logical_form.compile.mapping import EventTable
 from ehrqa_cli.logical_form.compile.relations import (
     completed,
-    inherited,
-    joined,
-    relation_of,
     rows,
 )
 from ehrqa_cli.logical_form.compile.values import (
-    days,
+    ended,
+    in_unit,
+    length,
     literal,
     measure,
     number,
@@ -25,21 +33,34 @@ from ehrqa_cli.logical_form.compile.values import (
     unsupported,
     where,
 )
-from ehrqa_cli.logical_form.form import Event, Filter, Select
-from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PERIODS
-
-_PAIRED = ("after", "before", "with")
+from ehrqa_cli.logical_form.form import Event, Keep, Lit, Select
+from ehrqa_cli.logical_form.grammar import EXTREMES, FILTERS, HEADS, PAIRED, PERIODS
 
 
 def compile_select(select: Select) -> str:
     """The SQL of one select. Raises FormError for a form this schema has no query for."""
+    select = _longest(select)
     if images.is_image(select):
         return images.compile_image(select)
+    if select.also and select.head not in PAIRED:
+        return groups.several(select)
+    if select.keep:
+        return columns.kept(select, select.keep)
     if select.also:
-        return groups.pair(select)
+        return columns.pair(select)
     if select.group:
         return groups.grouped(select, select.group)
     return WRITERS[HEADS[select.head].sql](select)
+
+
+def _longest(select: Select) -> Select:
+    """Of what has a value too, the extreme one of a length is the longest or shortest."""
+    event, heads = select.event, (select.head, *select.also)
+    plain = event.extreme and not (event.order or select.group) and "value" not in heads
+    if not plain or "length" not in heads or not source(event).value:
+        return select
+    which = "most" if event.extreme == "highest" else "least"
+    return replace(select, event=replace(event, extreme=None), keep=Keep(which, Lit(1)))
 
 
 def one_row(event: Event, src: EventTable, columns: str, over: bool = False) -> str:
@@ -73,12 +94,17 @@ def _length(select: Select) -> str:
     src = source(select.event)
     event = select.event
     over = not (event.order or event.get("current"))
-    return one_row(event, src, groups.in_unit(select, measure(src)), over=over)
+    return one_row(event, src, in_unit(select, length(src)), over=over)
+
+
+def _end(select: Select) -> str:
+    src = source(select.event)
+    return one_row(select.event, src, ended(src), over=not select.event.order)
 
 
 def _value(select: Select) -> str:
     src = source(select.event)
-    value = src.shown or f"{src.table}.{src.value}"
+    value = src.shown or src.amount
     return f"SELECT {value} FROM {src.origin}{where(rows(select.event))}"
 
 
@@ -89,10 +115,7 @@ def _unit(select: Select) -> str:
 
 def _column(select: Select) -> str:
     src = source(select.event)
-    column = dict(src.columns).get(select.head)
-    if column is None:
-        raise unsupported(f"{select.head} of {select.event.kind}")
-    name = f"{src.table}.{column}"
+    name = columns.column(src, select.head)
     if src.table in ("admissions", "icustays"):
         return one_row(select.event, src, name)
     found = rows(select.event)
@@ -100,65 +123,6 @@ def _column(select: Select) -> str:
         found = [*found, f"{name} IS NOT NULL"]
     distinct = "" if src.table == "patients" else "DISTINCT "
     return f"SELECT {distinct}{name} FROM {src.origin}{where(found)}"
-
-
-def label_of(src: EventTable, codes: str, distinct: str = "") -> str:
-    """Names for codes: through the dictionary, or the codes themselves."""
-    look = src.lookup
-    if look is None:
-        return codes
-    name = f"{look.table}.{look.label}"
-    return f"SELECT {distinct}{name} FROM {look.table} WHERE {look.table}.{look.key} IN ( {codes} )"
-
-
-def _name(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    counted = event.get("times", "times_atleast")
-    if counted:
-        return label_of(src, _names_by_count(event, src, counted))
-    relation = relation_of(event)
-    if relation and relation.name in _PAIRED and not event.order:
-        return label_of(src, f"SELECT T2.{src.code} {joined(event, relation, src.code)}")
-    column = f"{src.table}.{src.code}"
-    found = rows(event)
-    if not event.order and src.lookup is None:
-        found = [*found, f"{column} IS NOT NULL"]
-    distinct = "" if src.lookup else "DISTINCT "
-    codes = f"SELECT {distinct}{column} FROM {src.origin}{where(found)}"
-    return label_of(src, codes, "DISTINCT ")
-
-
-def _names_by_count(event: Event, src: EventTable, counted: Filter) -> str:
-    column, time = f"{src.table}.{src.code}", f"{src.table}.{src.time}"
-    inner = (
-        f"SELECT {column} AS code, COUNT( {time} ) AS C1 FROM {src.origin}"
-        f"{where(rows(event))} GROUP BY {column}"
-    )
-    return f"SELECT T1.code FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
-
-
-def _times(counted: Filter) -> str:
-    return f"{FILTERS[counted.name].part} {number(counted.args[0])}"
-
-
-def _top(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    relation = relation_of(event)
-    column = f"{src.table}.{src.code}"
-    rank = "DENSE_RANK() OVER ( ORDER BY {} DESC ) AS C1"
-    if relation and relation.name in _PAIRED and not src.identity:
-        pairs = f"{rank.format('SUM( T1.n )')} {joined(event, relation, src.code, counted=True)}"
-        inner = f"SELECT T2.{src.code} AS code, {pairs} GROUP BY T2.{src.code}"
-    else:
-        number_of = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
-        inner = (
-            f"SELECT {column} AS code, {rank.format(number_of)} FROM {src.origin}"
-            f"{where(rows(event))} GROUP BY {column}"
-        )
-    most = number(select.args[0])
-    return label_of(src, f"SELECT T3.code FROM ( {inner} ) AS T3 WHERE T3.C1 <= {most}")
 
 
 def _identity(src: EventTable) -> str:
@@ -171,7 +135,7 @@ def _count(select: Select) -> str:
     made = HEADS[select.head].part.format(table=src.table, code=src.code) or _identity(src)
     counted = select.event.get("times", "times_atleast")
     if counted and select.head in ("exists", "none", "count_names"):
-        inner = _names_by_count(select.event, src, counted)
+        inner = names.names_by_count(select.event, src, counted)
         return f"SELECT {'COUNT(*)' if select.head == 'count_names' else made} FROM ( {inner} )"
     if counted:
         raise unsupported("how often something occurred, together with this question")
@@ -186,7 +150,7 @@ def _patients(select: Select) -> str:
     listing = f"SELECT DISTINCT {subject} FROM {src.origin}{found}"
     if counted:
         inner = f"SELECT {subject}, COUNT(*) AS C1 FROM {src.origin}{found} GROUP BY {subject}"
-        listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {_times(counted)}"
+        listing = f"SELECT T1.subject_id FROM ( {inner} ) AS T1 WHERE T1.C1 {names.times(counted)}"
     if select.head == "patients":
         return listing
     if counted:
@@ -203,7 +167,7 @@ def _visits(select: Select) -> str:
 
 def _aggregate(select: Select) -> str:
     src = source(select.event)
-    value, time = f"{src.table}.{src.value}", f"{src.table}.{src.time}"
+    value, time = src.amount, f"{src.table}.{src.time}"
     how = HEADS[select.head].how.upper()
     sql = f"SELECT {how}({value}) FROM {src.origin}{where(rows(select.event))}"
     return (
@@ -243,6 +207,13 @@ def _cost(select: Select) -> str:
     )
 
 
+def _flagged(select: Select) -> str:
+    """How one result lies against its range: 1 or 0."""
+    src, sort = source(select.event), HEADS[select.head].part
+    compared = filters.against_range(FILTERS[sort].part, select.event, src)
+    return f"SELECT {compared} FROM {src.origin}{where(rows(select.event))}"
+
+
 def _expand(select: Select) -> str:
     items = select.event.items
     short = quote(literal(items.args[0])) if items else "''"
@@ -273,82 +244,30 @@ def _percentile(select: Select) -> str:
     return f"SELECT DISTINCT T1.C1 FROM ( {inner} ) AS T1 WHERE T1.{src.value} = {target}"
 
 
-def _lived(period: str, time: str) -> str:
-    died = f"strftime('%J',patients.dod) - strftime('%J',{time})"
-    return f"( CASE WHEN {died} < {period} THEN 0 ELSE 1 END )"
-
-
-def _onset(event: Event, src: EventTable, period: str, code: str = "") -> str:
-    """First time per patient (and code), early enough to be followed for the whole period."""
-    table, time = src.table, f"{src.table}.{src.time}"
-    followed = f"strftime('%J',current_time) - strftime('%J',{time}) >= {period}"
-    extra = f", {table}.{code}" if code else ""
-    return (
-        f"SELECT {table}.subject_id{extra}, {time} AS t FROM {src.origin}"
-        f"{where([*rows(event), followed])} GROUP BY {table}.subject_id{extra} "
-        f"HAVING MIN({time}) = {time}"
-    )
-
-
-def _survival(select: Select) -> str:
-    event = select.event
-    src = source(event)
-    period = days(select.args[0])
-    cohort = _onset(event, src, period)
-    then = event.get("followed")
-    if then:
-        inner = inherited(event, then)
-        other = source(inner)
-        name, time = other.table, f"{other.table}.{other.time}"
-        later = (
-            f"SELECT {name}.subject_id, {time} AS t FROM {other.origin}{where(rows(inner))} "
-            f"GROUP BY {name}.subject_id HAVING MAX({time}) = {time}"
-        )
-        cohort = (
-            f"SELECT T1.subject_id, T1.t FROM ( {cohort} ) AS T1 JOIN ( {later} ) AS T2 "
-            "ON T1.subject_id = T2.subject_id WHERE T1.t < T2.t"
-        )
-    alive = f"SELECT {_lived(period, 'T3.t')} AS C1 FROM ( {cohort} ) AS T3"
-    return f"SELECT AVG(C1) FROM ( {alive} JOIN patients ON T3.subject_id = patients.subject_id )"
-
-
-def _top_mortality(select: Select) -> str:
-    src = source(select.event)
-    most, period = number(select.args[0]), days(select.args[1])
-    cohort = _onset(select.event, src, period, src.code)
-    alive = (
-        f"SELECT T1.{src.code} AS code, {_lived(period, 'T1.t')} AS C1 FROM ( {cohort} ) AS T1 "
-        "JOIN patients ON T1.subject_id = patients.subject_id"
-    )
-    rates = f"SELECT T2.code, AVG(C1) AS C2 FROM ( {alive} ) AS T2 GROUP BY T2.code"
-    ranked = (
-        f"SELECT T3.code, DENSE_RANK() OVER ( ORDER BY T3.C2 ASC ) AS C3 FROM ( {rates} ) AS T3"
-    )
-    return label_of(src, f"SELECT T4.code FROM ( {ranked} ) AS T4 WHERE T4.C3 <= {most}")
-
-
 # What writes a head's query, by the name under which heads.toml asks for it.
 WRITERS: dict[str, Callable[[Select], str]] = {
     "aggregate": _aggregate,
     "column": _column,
     "cost": _cost,
     "count": _count,
+    "end": _end,
     "expand": _expand,
+    "flagged": _flagged,
     "image": images.compile_image,
     "length": _length,
-    "name": _name,
+    "name": names.name,
     "patients": _patients,
     "percentile": _percentile,
     "period_counts": _period_counts,
     "since": _since,
-    "survival": _survival,
+    "survival": survival.survival,
     "time": _time,
-    "top": _top,
-    "top_mortality": _top_mortality,
+    "top": names.top,
+    "top_mortality": survival.top_mortality,
     "total": _total,
     "unit": _unit,
     "value": _value,
     "visits": _visits,
     "wait": waits.wait,
-    "whole": groups.whole,
+    "whole": measures.whole,
 }

@@ -5,8 +5,9 @@ A study that does not exist gives no row (or NULL), never a "no".
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from ehrqa_cli.logical_form.compile import groups
 from ehrqa_cli.logical_form.compile.relations import rows
 from ehrqa_cli.logical_form.compile.sentences import (
     call,
@@ -18,8 +19,8 @@ from ehrqa_cli.logical_form.compile.sentences import (
     names_of,
     places_of,
 )
-from ehrqa_cli.logical_form.compile.values import unsupported, where
-from ehrqa_cli.logical_form.form import Event, Items, Lit, Select
+from ehrqa_cli.logical_form.compile.values import quote, unsupported, where
+from ehrqa_cli.logical_form.form import Event, Group, Items, Lit, Select
 from ehrqa_cli.logical_form.grammar import COMPARISONS, HEADS, IMAGE, KINDS
 
 _STUDY = "tb_cxr.study_id"
@@ -35,9 +36,11 @@ def compile_image(select: Select) -> str:
     event, head = select.event, select.head
     if sentence := HEADS[head].part if event.kind == "study" else "":
         return f"SELECT {call(sentence, _STUDY)} FROM tb_cxr{where(rows(event))}"
-    if event.of is None:
+    if event.of is None or select.also:
         raise unsupported("a finding without the study it is looked for in")
     if event.comparison:
+        if select.group:
+            raise unsupported("the findings that changed, by name")
         return _compared(select)
     if head in ("exists", "none"):
         if sentence := KINDS[event.kind].sentence:
@@ -46,8 +49,29 @@ def compile_image(select: Select) -> str:
             found = condition(event.items, event.places, _STUDY)
         return f"SELECT {_yes(head, found)} FROM tb_cxr{where(rows(event.of))}"
     chosen = where(rows(event.of))
-    listed = _listed(event, head, _From(_STUDY, f"tb_cxr{chosen}", "AND" if chosen else "WHERE"))
-    return _counted(head, listed)
+    studies = _From(_STUDY, f"tb_cxr{chosen}", "AND" if chosen else "WHERE")
+    if head == "side":
+        return _sides(_listed(event, "place", replace(studies, each=True)))
+    if head == "top" or select.group:
+        return _ranked(select, _listed(event, "name", replace(studies, each=True)))
+    return _counted(head, _listed(event, head, studies))
+
+
+def _ranked(select: Select, listed: str) -> str:
+    """The names that most studies have, or each and how many studies have it; ties are kept."""
+    each = f"SELECT name AS k, COUNT( DISTINCT study ) AS v FROM ( {listed} ) AS seen GROUP BY name"
+    if select.head == "top":
+        return groups.grouped(select, Group("name", "most", select.args[0], finish="keys"), each)
+    if select.head != "count" or select.group is None:
+        raise unsupported(f"{select.head} of findings by name")
+    return groups.grouped(select, select.group, each)
+
+
+def _sides(listed: str) -> str:
+    """The sides that places are on."""
+    side = "CASE WHEN name LIKE 'left %' THEN 'left' WHEN name LIKE 'right %' THEN 'right' END"
+    sides = f"SELECT {side} AS side FROM ( {listed} ) AS seen"
+    return f"SELECT DISTINCT side FROM ( {sides} ) AS told WHERE side IS NOT NULL"
 
 
 def _yes(head: str, found: str) -> str:
@@ -63,22 +87,26 @@ def _counted(head: str, listed: str) -> str:
     raise unsupported(f"{head} of a finding")
 
 
+@dataclass(frozen=True)
 class _From:
     """Rows of studies: ``study`` is the expression for one, ``rows`` what follows FROM, ``more``
-    the word before a further condition."""
+    the word before a further condition; ``each``: the names of each study, not of all."""
 
-    def __init__(self, study: str, rows: str, more: str) -> None:
-        self.study = study
-        self.rows = rows
-        self.more = more
+    study: str
+    rows: str
+    more: str
+    each: bool = False
+
+    def _named(self, name: str) -> str:
+        return f"{name} AS name, {self.study} AS study" if self.each else name
 
     def listing(self, sentence: str) -> str:
         """The names that a sentence gives."""
-        return f"SELECT {call(sentence, self.study)} FROM {self.rows}"
+        return f"SELECT {self._named(call(sentence, self.study))} FROM {self.rows}"
 
     def either(self, name: str, found: str) -> str:
         """The name, where the condition holds."""
-        return f"SELECT '{name}' FROM {self.rows} {self.more} {found}"
+        return f"SELECT {self._named(quote(name))} FROM {self.rows} {self.more} {found}"
 
 
 def _listed(event: Event, head: str, studies: _From, *, absent: bool = False) -> str:

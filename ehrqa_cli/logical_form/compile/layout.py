@@ -6,13 +6,13 @@ rows are then read from one table made of these, in which each row says where it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from ehrqa_cli.contracts.concepts import Concept, Item
 from ehrqa_cli.logical_form.compile.mapping import EventTable
-from ehrqa_cli.logical_form.form import Event, Lit
+from ehrqa_cli.logical_form.form import Arg, Event, Form, Items, Lit
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Layout:
 
 EHRSQL = Layout()
 CURRENT: ContextVar[Layout] = ContextVar("layout", default=EHRSQL)
+# Writes the SQL of a form that stands inside another one (the compiler itself, set by it).
+INNER: ContextVar[Callable[[Form], str]] = ContextVar("inner")
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
     """The table of an event: ``base``, with what the layout knows beyond EHRSQL's; for the concept
     of several tables, one that is made of these."""
     base = base if layout.ehrsql else _beyond(base, event.kind, layout)
+    if event.kind == "admission" and event.get("to", "died", "alive"):
+        base = replace(base, left=True)
+    if base.table == "admissions" and not layout.has("admissions", "race"):
+        base = replace(base, columns=tuple(c for c in base.columns if c[0] != "race"))
     kept = {table: codes for table, codes in members(event).items() if codes}
     if not kept or [*kept] == [base.table] or event.kind not in ARMS:
         return base
@@ -170,19 +176,37 @@ def drawn(base: EventTable, event: Event, layout: Layout) -> EventTable:
 
 
 def members(event: Event) -> dict[str, list[str | int]]:
-    """The codes of an event's concepts, by table; empty without concepts."""
+    """The codes of an event's concepts, by table, less those of what it is not; empty without
+    concepts."""
     found: dict[str, list[str | int]] = {}
+    unwanted = {(x.table, x.code) for c in _meant(split(event.items)[1]) for x in c.items}
     for concept in concepts(event):
         for item in concept.items:
-            found.setdefault(item.table, []).append(item.code)
+            if (item.table, item.code) not in unwanted:
+                found.setdefault(item.table, []).append(item.code)
     return found
 
 
 def concepts(event: Event) -> Iterator[Concept]:
     """The concepts that an event's items stand for."""
-    for arg in event.items.args if event.items else ():
+    yield from _meant(split(event.items)[0])
+
+
+def _meant(args: Iterable[Arg]) -> Iterator[Concept]:
+    for arg in args:
         if isinstance(arg, Lit) and arg.concept is not None:
             yield arg.concept
+
+
+def split(items: Items | None) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
+    """The items that are meant, and those behind ``not``."""
+    if items is None:
+        return (), ()
+    if items.other:
+        return (), items.args
+    unwanted = tuple(a for op, a in zip(items.ops, items.args[1:], strict=False) if op == "not")
+    wanted = [a for op, a in zip(("or", *items.ops), items.args, strict=False) if op != "not"]
+    return tuple(wanted), unwanted
 
 
 def turned_units(items: Iterable[Item]) -> dict[str, str]:

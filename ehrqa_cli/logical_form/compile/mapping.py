@@ -5,7 +5,9 @@ The compiler reads only these tables of names, so that another schema is another
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from ehrqa_cli.logical_form.compile.sentences import MEASURES, call
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class EventTable:
     ``code`` is the column that names the item, looked up in ``lookup`` when there is one.
     ``fixed`` is a condition every row meets. ``rows`` is the query of a table that several tables
     make, called ``table`` then; ``identity`` is what counts as one, where that is not a row;
-    ``shown`` the value as people read it.
+    ``value`` is a column, or with brackets SQL; ``shown`` the value as people read it; ``start``
+    when it began, where that is not ``time``;
+    ``left``: its care unit is the last one of the visit.
     """
 
     table: str
@@ -44,6 +48,13 @@ class EventTable:
     identity: str = ""
     shown: str = ""
     bounds: tuple[str, str] | None = None
+    start: str = ""
+    left: bool = False
+
+    @property
+    def amount(self) -> str:
+        """The value of a row."""
+        return self.value if "(" in self.value else f"{self.table}.{self.value}"
 
     @property
     def origin(self) -> str:
@@ -63,7 +74,10 @@ _ADMISSION_COLUMNS = (
     ("admission_type", "admission_type"),
     ("admission_location", "admission_location"),
     ("discharge_location", "discharge_location"),
+    ("race", "race"),
 )
+_MICRO_COLUMNS = (("sample", "spec_type_desc"), ("test", "test_name"))
+_FILM = EventTable("tb_cxr", "studydatetime", "visit", "study_id")
 _PERSON_COLUMNS = (("gender", "gender"), ("birth", "dob"), ("deathdate", "dod"))
 
 SOURCES: dict[str, EventTable] = {
@@ -78,12 +92,19 @@ SOURCES: dict[str, EventTable] = {
         end="dischtime",
         fixed="admissions.dischtime IS NOT NULL",
         columns=_ADMISSION_COLUMNS,
+        start="admittime",
+        left=True,
     ),
     "icustay": EventTable(
         "icustays", "intime", "visit", end="outtime", columns=(("careunit", "first_careunit"),)
     ),
     "transfer": EventTable(
-        "transfers", "intime", "visit", "careunit", columns=(("careunit", "careunit"),)
+        "transfers",
+        "intime",
+        "visit",
+        "careunit",
+        end="outtime",
+        columns=(("careunit", "careunit"),),
     ),
     "dx": EventTable(
         "diagnoses_icd",
@@ -106,6 +127,7 @@ SOURCES: dict[str, EventTable] = {
         "drug",
         value="dose_val_rx",
         unit="dose_unit_rx",
+        end="stoptime",
         columns=(("route", "route"),),
     ),
     "lab": EventTable(
@@ -132,18 +154,27 @@ SOURCES: dict[str, EventTable] = {
     "output": EventTable(
         "outputevents", "charttime", "stay", "itemid", _items("outputevents"), "value", "valueuom"
     ),
-    "specimen": EventTable("microbiologyevents", "charttime", "visit", "spec_type_desc"),
-    "mtest": EventTable("microbiologyevents", "charttime", "visit", "test_name"),
+    "specimen": EventTable(
+        "microbiologyevents", "charttime", "visit", "spec_type_desc", columns=_MICRO_COLUMNS
+    ),
+    "mtest": EventTable(
+        "microbiologyevents", "charttime", "visit", "test_name", columns=_MICRO_COLUMNS
+    ),
     "organism": EventTable(
         "microbiologyevents",
         "charttime",
         "visit",
         "org_name",
         fixed="microbiologyevents.org_name IS NOT NULL",
+        columns=_MICRO_COLUMNS,
     ),
     "bill": EventTable("cost", "chargetime", "visit", value="cost"),
-    "study": EventTable("tb_cxr", "studydatetime", "visit", "study_id"),
-    "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL"),
+    "study": _FILM,
+    **{
+        kind: replace(_FILM, value=f"CAST( {call(asked, 'tb_cxr.study_id')} AS REAL )")
+        for kind, asked in MEASURES.items()
+    },
+    "death": EventTable("patients", "dod", "subject", fixed="patients.dod IS NOT NULL", left=True),
 }
 
 # Bounds of normal vital signs: EHRSQL names them, the NeuralSQL rules bind the numbers.

@@ -19,6 +19,11 @@ _PLURALS = {
     "tubesandlines": "tubes/lines",
     ABNORMAL: "abnormalities",
 }
+# What is measured of an image, by the kind of event that this is.
+MEASURES = {
+    "heart": "What is the cardiothoracic ratio?",
+    "mediastinum": "What is the mediastinum to thorax ratio?",
+}
 _JOINED = {"and": " AND ", "or": " OR ", "not": " AND NOT "}
 
 
@@ -83,6 +88,16 @@ def condition(items: Items | None, places: Items | None, study: str) -> str:
         _join(op, [call(is_there(name, spot), study) + " = 1" for name in names]) for spot in spots
     ]
     return _join(place_op, each)
+
+
+def on_both_sides(items: Items | None, study: str) -> str:
+    """SQL that is 1 where a study has these findings on the left and on the right."""
+    names, op = names_of(items)
+    each = []
+    for name in names:
+        places = call(list_places(name), study)
+        each.append(f"( {places} LIKE 'left %' AND {places} LIKE 'right %' )")
+    return _join(op, each)
 
 
 def _join(op: str, parts: list[str]) -> str:

@@ -7,8 +7,8 @@ import re
 from ehrqa_cli.contracts.errors import FormError
 from ehrqa_cli.logical_form.compile.layout import CURRENT, drawn
 from ehrqa_cli.logical_form.compile.mapping import SOURCES, EventTable
-from ehrqa_cli.logical_form.form import Arg, Event, Filter, Lit
-from ehrqa_cli.logical_form.grammar import FILTERS, ORDERS
+from ehrqa_cli.logical_form.form import Arg, Event, Filter, Lit, Select
+from ehrqa_cli.logical_form.grammar import FILTERS, HOURS, ORDERS
 
 
 def unsupported(what: str) -> FormError:
@@ -41,11 +41,15 @@ def literal(arg: Arg) -> str | int | float:
 
 
 def number(arg: Arg) -> str:
-    """A numeric SQL literal."""
+    """A numeric SQL literal; of a duration its days, as lengths are compared."""
     value = literal(arg)
-    if isinstance(value, str):
-        raise unsupported(f"{value!r} is not a number")
-    return quote(value)
+    if not isinstance(value, str):
+        return quote(value)
+    count, unit = duration(arg).split(" ")
+    return quote(round(int(count) * _IN_DAYS[unit], 6))
+
+
+_IN_DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "month": 365 / 12, "year": 365}
 
 
 def order_of(order: str | None) -> tuple[int, str]:
@@ -62,12 +66,25 @@ def order_by(order: str | None, column: str) -> str:
 
 def measure(src: EventTable) -> str:
     """The value of an event; of a stay, its length in days."""
-    if src.value:
-        return f"{src.table}.{src.value}"
-    if not src.end:
-        raise unsupported("a comparison of something that has no value")
-    end, start = f"{src.table}.{src.end}", f"{src.table}.{src.time}"
+    return src.amount if src.value else length(src)
+
+
+def length(src: EventTable) -> str:
+    """How long a stay, a drug or an infusion lasted, in days. Raises FormError."""
+    end, start = ended(src), f"{src.table}.{src.start or src.time}"
     return f"( strftime('%J',{end}) - strftime('%J',{start}) )"
+
+
+def in_unit(select: Select, days: str) -> str:
+    """A length in days, or in hours where the form asks for them."""
+    return f"24 * {days}" if select.per == HOURS else days
+
+
+def ended(src: EventTable) -> str:
+    """When it ended. Raises FormError for what has no end here."""
+    if not src.end:
+        raise unsupported("the end of something of which only one time is recorded")
+    return f"{src.table}.{src.end}"
 
 
 def duration(arg: Arg) -> str:
@@ -99,9 +116,11 @@ def where(parts: list[str]) -> str:
 
 
 def among(item: Filter) -> str:
-    """``= a`` or ``IN ( a, b )`` of a filter's values."""
+    """``= a`` or ``IN ( a, b )`` of a filter's values, or all ``other`` ones."""
     ids = [value for a in item.args for value in _values(a)]
-    return f"= {ids[0]}" if len(ids) == 1 else f"IN ( {', '.join(ids)} )"
+    if len(ids) == 1:
+        return f"{'<>' if item.other else '='} {ids[0]}"
+    return f"{'NOT IN' if item.other else 'IN'} ( {', '.join(ids)} )"
 
 
 def _values(arg: Arg) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import ModelError
-from ehrqa_cli.notes.find.wordpieces import PAD, token_ids
+from ehrqa_cli.words.wordpieces import PAD, token_ids
 
 if TYPE_CHECKING:
     import numpy as np

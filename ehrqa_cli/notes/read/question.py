@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import lru_cache
 
 from ehrqa_cli.notes.find.lexical import Group, groups
-from ehrqa_cli.notes.find.wordpieces import token_ids
 from ehrqa_cli.words.lists import stop_words
+from ehrqa_cli.words.wordpieces import token_ids
 
 _FRAME = 0.3  # how much a frame word tells, against a word that is not one
 _FIRST_WORD, _LAST_WORD = 1995, 30522  # of the vocabulary, which goes from frequent to rare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.logical_form.compile.layout import turned_units
 
 _MEASURED = frozenset({"lab", "vital", "intake", "output"})
+_TO = re.compile(r"\s*(?:-|to|and|or)\s*")
 Span = tuple[int, int]
 
 
@@ -23,21 +25,32 @@ def in_recorded_units(
     read: list[Span] = []
     unread: list[Span] = []
     for link in links:
-        unit = find_unit(text, link.end) if link.types == ("num",) else None
+        unit = _unit_of(text, link, links) if link.types == ("num",) else None
         concept = _compared(link, links) if unit else None
         asked = _asked_in(text, link)
         if unit and concept and isinstance(link.value, (int, float)):
             value = _converted(float(link.value), unit[0], concept)
+            own = unit[1] > link.end
             if value is None:
-                unread.append((link.start, unit[1]))
+                unread += [(link.start, unit[1])] if own else []
             else:
                 link = replace(link, value=value)
-                read.append((link.end, unit[1]))
+                read += [(link.end, unit[1])] if own else []
         elif asked:
             link = replace(link, concepts=(asked[0],))
             read.append((link.end, asked[1]))
         found.append(link)
     return found, read, unread
+
+
+def _unit_of(text: str, number: Link, links: Sequence[Link]) -> tuple[str, int] | None:
+    """The unit of a number and where it ends; of the lower end of a range that of the upper."""
+    unit = find_unit(text, number.end)
+    for upper in links:
+        joined = upper.types == ("num",) and _TO.fullmatch(text[number.end : upper.start])
+        if unit is None and joined and (found := find_unit(text, upper.end)):
+            return found[0], number.end
+    return unit
 
 
 def _compared(number: Link, links: Sequence[Link]) -> Concept | None:

@@ -16,7 +16,7 @@ _WORDS = {
     for kind, _, stems in (line.partition(" = ") for line in sections(WORDS)["types"])
 }
 
-_SPOKEN_OF = frozenset({"insurance", "language", "marital"})
+SPOKEN_OF = frozenset({"insurance", "language", "marital"})
 
 _PERSONS = frozenset(
     {"patients", "pts", "people", "men", "women", "males", "females", "man", "woman", "persons"}
@@ -40,7 +40,7 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
     word = tokens[first].text
     if last - first > 1:
         # several words are a value nearly always; these types also need their subject named
-        return kind not in _SPOKEN_OF or named(kind, folded)
+        return kind not in SPOKEN_OF or named(kind, folded)
     if kind == "careunit":
         return _careunit(word, tokens, first, last, folded)
     if kind == "lab" and (len(word) == 1 or word.startswith("other")):
@@ -53,7 +53,7 @@ def allowed(kind: str, tokens: list[Token], first: int, last: int, folded: str) 
         return first > 0 and tokens[first - 1].text in _INTO
     after = tokens[last].text if last < len(tokens) else ""
     before = tokens[first - 1].text if first else ""
-    if kind in _SPOKEN_OF and word not in _NO_KIND and (after in _PERSONS or before in _HAVING):
+    if kind in SPOKEN_OF and word not in _NO_KIND and (after in _PERSONS or before in _HAVING):
         return True  # "single women", "have medicaid"
     weak = word in everyday_words() or len(word) <= _WEAK_LETTERS.get(kind, 2)
     if kind in ("admtype", "admloc", "dischloc", "language"):

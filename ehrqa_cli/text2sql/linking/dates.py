@@ -8,102 +8,25 @@ import re
 from collections.abc import Iterator
 
 from ehrqa_cli.contracts.types import Link
+from ehrqa_cli.text2sql.linking.date_patterns import (
+    CLOCK,
+    DAY_NUMBER,
+    LEFT,
+    QUARTERS,
+    YEAR,
+    dated,
+)
+from ehrqa_cli.text2sql.linking.weekdays import DAY
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTH_NUMBER = {name: number for number, name in enumerate(_MONTHS.split(), 1)}
-_M = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+_YEAR = re.compile(
+    rf"(?:{LEFT}|(?<={YEAR}-))(?P<y>{YEAR})(?!\d|[./]\d|\s*%|(?<=0)'s\b)(?![^\W\d_])"
 )
-_Y = r"(?:19|2[0-2])\d\d"
-_D = r"(?:0?[1-9]|[12]\d|3[01])"
-_N = r"(?:0?[1-9]|1[0-2])"
-_TIME = r"(?:(?:t|,?\s+(?:at\s+)?)(?P<h>[01]?\d|2[0-3]):(?P<mi>[0-5]\d)(?::(?P<s>[0-5]\d))?)?"
-_L = r"(?<![\w./-])"
-_R = r"(?![\w%]|[./-]\d)"
-_RELATIVE = r"(?:this|last|current|previous|the same|the current|the last)"
-
-# (pattern, what it gives), the most telling first; a later one takes only what is left
-_PATTERNS = [
-    (re.compile(rf"{_L}(?P<y>{_Y})[-/.](?P<m>{_N})[-/.](?P<d>{_D}){_TIME}{_R}"), "ymd"),
-    (re.compile(rf"{_L}(?P<m>{_N})[-/.](?P<d>{_D})[-/.](?P<y>{_Y}){_TIME}{_R}"), "ymd"),
-    (
-        re.compile(
-            rf"\b(?P<mn>{_M})\.?\s+(?:the\s+)?(?P<d>{_D})(?:st|nd|rd|th)?,?"
-            rf"\s+(?:of\s+|in\s+)?(?P<y>{_Y}){_TIME}{_R}"
-        ),
-        "ymd",
-    ),
-    (
-        re.compile(
-            rf"{_L}(?P<d>{_D})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn>{_M})\.?,?"
-            rf"\s+(?:of\s+)?(?P<y>{_Y}){_TIME}{_R}"
-        ),
-        "ymd",
-    ),
-    (re.compile(rf"{_L}(?P<d>{_D})[-/.](?P<mn>{_M})[-/.](?P<y>{_Y}){_TIME}{_R}"), "ymd"),
-    (re.compile(rf"{_L}(?P<m>{_N})/(?P<d>{_D})/(?P<yy>\d\d){_R}"), "ymd"),
-    (re.compile(rf"\b(?P<mn>{_M})\.?,?\s+'(?P<yy>\d\d){_R}"), "ym"),
-    (re.compile(rf"{_L}(?P<y>{_Y})[-/](?P<m>0[1-9]|1[0-2]){_R}"), "ym"),
-    (re.compile(rf"{_L}(?P<m>{_N})[-/](?P<y>{_Y}){_R}"), "ym"),
-    (re.compile(rf"\b(?P<mn>{_M})\.?,?\s+(?:of\s+(?:the\s+year\s+)?|in\s+)?(?P<y>{_Y}){_R}"), "ym"),
-    (re.compile(rf"{_L}(?P<m>{_N})/(?P<d>{_D})(?=/(?:this|last) year)"), "md"),
-    (re.compile(rf"{_L}(?P<m>{_N})(?=/(?:this|last) year)"), "month"),
-    (re.compile(rf"(?<=(?:this|last) month/)(?P<d>{_D}){_R}"), "day"),
-    (re.compile(rf"\b(?P<mn>{_M})\.?\s+(?:the\s+)?(?P<d>{_D})(?:st|nd|rd|th)?{_R}"), "md"),
-    (re.compile(rf"{_L}(?P<d>{_D})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn>{_M})\b{_R}"), "md"),
-    (re.compile(rf"{_L}(?P<m>0[1-9]|1[0-2])/(?P<d>0[1-9]|[12]\d|3[01]){_R}"), "md"),
-    (
-        re.compile(
-            rf"\b(?:on|since|from|before|after|until|by|till|between)\s+(?:the\s+)?"
-            rf"(?P<span>(?P<m>{_N})/(?P<d>{_D})){_R}"
-        ),
-        "md",
-    ),
-    (
-        re.compile(
-            rf"\b{_N}/{_D}\s+(?:and|to|through)\s+(?P<span>(?P<m>{_N})/(?P<d>{_D})){_R}"
-        ),
-        "md",
-    ),
-    (re.compile(rf"\b(?P<mn>{_M})\.?(?=,?\s+(?:of\s+|in\s+)?{_RELATIVE}\s+year\b)"), "month"),
-    (
-        re.compile(
-            rf"\b{_RELATIVE}\s+year,?\s+(?:in\s+|since\s+|(?!may\b))(?P<span>(?P<mn>{_M}))\b"
-        ),
-        "month",
-    ),
-    (
-        re.compile(
-            rf"\b(?:in|since|during|until|till|before|after|throughout|last|this|of|between|from|by)"
-            rf"\s+(?:(?:early|late|mid)[\s-])?"
-            rf"(?:the\s+month\s+of\s+)?(?P<span>(?P<mn>{_M}))\b(?!['-])"
-        ),
-        "mon",
-    ),
-    (
-        re.compile(
-            rf"\b(?:between|from)\s+{_M}\s+(?:and|to|through)\s+(?:(?:early|late|mid)[\s-])?"
-            rf"(?P<span>(?P<mn>{_M}))\b(?!['-])"
-        ),
-        "mon",
-    ),
-    (
-        re.compile(
-            rf"{_L}(?P<d>{_D})(?:st|nd|rd|th)\b(?=\s+(?:day\s+)?(?:of\s+|in\s+)?{_RELATIVE}\s+month\b)"
-        ),
-        "day",
-    ),
-    (
-        re.compile(
-            rf"\b{_RELATIVE}\s+month,?\s+on\s+(?:the\s+)?(?P<span>(?P<d>{_D}))(?:st|nd|rd|th)\b"
-        ),
-        "day",
-    ),
-]  # fmt: skip
-
-_QUICK = re.compile(rf"\d|\b{_M}\b")
-_YEAR = re.compile(rf"(?:{_L}|(?<={_Y}-))(?P<y>{_Y})(?!\d|[./]\d|\s*%)(?![^\W\d_])")
+# Before a day: "Monday, 4/12/2133", "8:00 on March 4, 2155"
+_WEEKDAY_BEFORE = re.compile(rf"\b{DAY},?\s+(?:the\s+)?$")
+_CLOCK_BEFORE = re.compile(rf"(?<![\w./:-]){CLOCK},?\s+(?:on\s+)?(?:the\s+)?$")
+_LOOK_BACK = 24
 _YEAR_BEFORE = re.compile(
     r"\b(?:in|since|of|from|year|during|before|after|until|till|by|for|to|and|or|throughout|within|"
     r"late|early|end of|mid|between|to)\s*(?:the\s+year\s+)?(?:of\s+)?$"
@@ -123,23 +46,33 @@ def find_dates(folded: str, years: tuple[int, int] | None = None) -> Iterator[Li
     ``years`` are the first and last year of the database: a bare four-digit number is a year when
     it lies there or stands after a word such as "in"; never where an amount is meant.
     """
-    if not _QUICK.search(folded):
-        return
     taken = bytearray(len(folded))
-    for pattern, kind in _PATTERNS:
-        for match in pattern.finditer(folded):
-            name = "span" if "span" in pattern.groupindex else 0
-            start, end = match.span(name)
-            if 1 in taken[start:end]:
-                continue
-            link = _link(match.groupdict(), kind, start, end, years)
-            if link is not None:
-                taken[start:end] = b"\1" * (end - start)
-                yield link
+    for match, kind in dated(folded):
+        parts = match.groupdict()
+        start, end = match.span("span" if "span" in parts else 0)
+        if 1 in taken[start:end]:
+            continue
+        if kind in ("ymd", "md"):
+            start = _whole_start(folded, start, parts if kind == "ymd" else {})
+        link = _link(parts, kind, start, end, years)
+        if link is not None:
+            taken[start:end] = b"\1" * (end - start)
+            yield link
     for match in _YEAR.finditer(folded):
         start, end = match.span()
         if 1 not in taken[start:end] and _is_year(folded, start, end, int(match["y"]), years):
             yield Link(start, end, ("year",), match["y"], "date")
+
+
+def _whole_start(folded: str, start: int, parts: dict[str, str | None]) -> int:
+    """Where a day begins, with the day of the week, and the time of day, that stand before it.
+    The time goes into ``parts``."""
+    base = max(0, start - _LOOK_BACK)
+    if parts and not parts.get("h") and (clock := _CLOCK_BEFORE.search(folded[base:start])):
+        parts.update(clock.groupdict())
+        return base + clock.start()
+    day = _WEEKDAY_BEFORE.search(folded[base:start])
+    return base + day.start() if day else start
 
 
 def _link(
@@ -147,7 +80,8 @@ def _link(
 ) -> Link | None:
     name = parts.get("mn")
     month = _MONTH_NUMBER[name[:3]] if name else int(parts.get("m") or 0)
-    day = int(parts.get("d") or 0)
+    word = (parts.get("dw") or "").replace(" ", "-")
+    day = DAY_NUMBER[word] if word else int(parts.get("d") or 0)
     year = parts.get("y")
     if parts.get("yy"):
         year = _full_year(int(parts["yy"] or 0), years)
@@ -157,19 +91,28 @@ def _link(
         return None
     if kind == "mon":
         return Link(start, end, ("mon",), month, "date")
-    if kind == "month":
-        return Link(start, end, ("num",), month, "date")
-    if kind == "day":
-        return Link(start, end, ("num",), day, "date")
+    if kind in ("month", "day"):
+        return Link(start, end, ("num",), month if kind == "month" else day, "date")
+    if kind == "quarter":
+        quarter = parts.get("q") or parts.get("qw") or ""
+        number = QUARTERS.get(quarter) or int(quarter[0])
+        return Link(start, end, ("quarter",), f"{year}-Q{number}", "date")
     if kind == "md":
         return Link(start, end, ("md",), f"{month:02d}-{day:02d}", "date")
     if kind == "ym":
         return Link(start, end, ("ym",), f"{year}-{month:02d}", "date")
     date = f"{year}-{month:02d}-{day:02d}"
     if parts.get("h"):
-        time = f"{int(parts['h'] or 0):02d}:{parts['mi']}:{parts['s'] or '00'}"
-        return Link(start, end, ("stamp",), f"{date} {time}", "date")
+        return Link(start, end, ("stamp",), f"{date} {_time(parts)}", "date")
     return Link(start, end, ("ymd",), date, "date")
+
+
+def _time(parts: dict[str, str | None]) -> str:
+    """Hours, minutes and seconds: "3:05 pm" is 15:05:00."""
+    hour = int(parts["h"] or 0)
+    if parts.get("half"):
+        hour = hour % 12 + (12 if parts["half"] == "p" else 0)
+    return f"{hour:02d}:{parts.get('mi') or '00'}:{parts.get('s') or '00'}"
 
 
 def _full_year(digits: int, years: tuple[int, int] | None) -> str | None:

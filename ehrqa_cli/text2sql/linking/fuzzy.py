@@ -26,6 +26,7 @@ from ehrqa_cli.text2sql.linking.spelling import SHORTEST, Spelling
 from ehrqa_cli.text2sql.linking.synonyms import vocabulary
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
+from ehrqa_cli.words.wordpieces import whole_words
 
 _SPELT_ALIKE = lists.word_list(WORDS, "spelt alike")
 
@@ -62,7 +63,7 @@ class FuzzyFinder:
 
     @cached_property
     def _spelling(self) -> Spelling:
-        return Spelling(self.names, vocabulary() | lists.word_list(WORDS, "one slip away"))
+        return Spelling(self.names, vocabulary() | whole_words())
 
     def find(
         self, folded: str, tokens: list[Token], links: list[Link]

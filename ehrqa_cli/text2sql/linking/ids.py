@@ -1,4 +1,4 @@
-"""Patient and study ids, checked to exist."""
+"""Ids of patients, studies, admissions and ICU stays, checked to exist."""
 
 from __future__ import annotations
 
@@ -18,9 +18,15 @@ _STUDY = re.compile(
     r"\b(?:study|studies|cxrs?|x-?rays?|image|images|film|films|radiograph|radiographs|study_id)"
     r"(?:[\s:=#-]+(?:ids?|identifier|numbers?|no\.?|with|the|study))*[\s:=#-]*$"
 )
+_NUMBERED = r"(?:[\s:=#-]+(?:ids?|identifier|numbers?|no\.?|num))*[\s:=#-]*$"
+_STAY = re.compile(r"\b(?:icu (?:stay|admission)|icustay|stay_id)" + _NUMBERED)
+_ADMISSION = re.compile(
+    r"\b(?:admissions?|hadm_id|hadm|visits?|hospitali[sz]ations?|encounters?|hospital stay|"
+    r"inpatient stay)" + _NUMBERED
+)
 _AMOUNT = re.compile(
     r"\b(?:value|level|dose|dosage|result|reading|count|amount|volume|cost|price|than|above|below|"
-    r"over|under|least|most|exactly)\s*(?:of\s+|to\s+|a\s+|\$\s*)?$"
+    r"over|under|least|most|exactly|beyond|exceed\w*|reach\w*|topp\w+)\s*(?:of\s+|to\s+|a\s+)?(?:\$\s*)?$"
 )
 # A bare number of this length names a person or a record; nothing in a chart counts that far.
 _ID_DIGITS = 5
@@ -38,11 +44,15 @@ def find_ids(folded: str, index: ValueIndex) -> Iterator[Link | tuple[int, int, 
         kind = _kind(int(text), text, before, index)
         if kind is None:
             continue
-        known = index.patients if kind == "pat" else index.studies
-        if int(text) in known:
+        if int(text) in _known(kind, index):
             yield Link(match.start(), match.end(), (kind,), int(text), "id")
         else:
             yield match.start(), match.end(), kind
+
+
+def _known(kind: str, index: ValueIndex) -> frozenset[int]:
+    known = {"study": index.studies, "adm": index.admissions, "stay": index.stays}
+    return known.get(kind, index.patients)
 
 
 def _kind(number: int, text: str, before: str, index: ValueIndex) -> str | None:
@@ -52,8 +62,8 @@ def _kind(number: int, text: str, before: str, index: ValueIndex) -> str | None:
         return None
     if index.imaging and _STUDY.search(before):
         return "study"
-    if number in index.patients:
-        return "pat"
-    if number in index.studies:
-        return "study"
-    return None if _AMOUNT.search(before) else "pat"
+    said = "stay" if _STAY.search(before) else "adm" if _ADMISSION.search(before) else ""
+    for kind in (said or "pat", "pat", "study", "adm", "stay"):
+        if number in _known(kind, index):
+            return kind
+    return said or (None if _AMOUNT.search(before) else "pat")

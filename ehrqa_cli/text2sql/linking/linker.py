@@ -16,16 +16,17 @@ from ehrqa_cli.text2sql.linking import everyday
 from ehrqa_cli.text2sql.linking.amounts import in_recorded_units
 from ehrqa_cli.text2sql.linking.context import allowed
 from ehrqa_cli.text2sql.linking.dates import find_dates
+from ehrqa_cli.text2sql.linking.durations import find_vague
 from ehrqa_cli.text2sql.linking.exact import Match, StringMatcher
 from ehrqa_cli.text2sql.linking.fuzzy import FuzzyFinder
 from ehrqa_cli.text2sql.linking.ids import find_ids
 from ehrqa_cli.text2sql.linking.meant import Meant, Unmeant, as_prescribed
 from ehrqa_cli.text2sql.linking.mentions import any_organism
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes, find_namesakes
-from ehrqa_cli.text2sql.linking.numbers import find_numbers, find_vague
-from ehrqa_cli.text2sql.linking.plainer import plainer
-from ehrqa_cli.text2sql.linking.render import ORDER, render
+from ehrqa_cli.text2sql.linking.numbers import find_numbers
+from ehrqa_cli.text2sql.linking.render import ORDER, render, spelled
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token, fold, tokenize
+from ehrqa_cli.text2sql.linking.weekdays import find_weekdays
 from ehrqa_cli.words.lists import word_list
 
 _ABBREVIATION = re.compile(
@@ -34,7 +35,12 @@ _ABBREVIATION = re.compile(
 )
 _ABBREVIATION_FRAME = word_list(WORDS, "asks what is short")
 _IMAGING = re.compile(
-    r"\b(?:cxrs?|x-?\s?rays?|xrays?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
+    r"\b(?:cxrs?|x-?\s?ray(?:s|ed)?|radiographs?|radiography|films?|images?|imaging|stud(?:y|ies))\b"
+)
+
+# A film of the chest is a study here, not a procedure.
+_FILM = re.compile(
+    r"(?:chest |portable |plain )*(?:cxrs?|x-?\s?rays?|radiographs?|films?)(?: chest)?"
 )
 
 
@@ -87,24 +93,29 @@ class Linker:
         """
         folded = fold(question)
         tokens = tokenize(folded)
-        if imaging is None:
-            imaging = study_id is not None or (
-                self.index.imaging and _IMAGING.search(folded) is not None
-            )
         ids, unknown = self._ids(folded)
+        if imaging is None:
+            named = study_id is not None or any(link.types == ("study",) for link in ids)
+            spoken = self.index.imaging and _IMAGING.search(folded) is not None
+            imaging = named or spoken
         unknown += find_vague(folded)
         strings, unmeant = self._concepts(folded, tokens, imaging)
-        limits = self._meant.restrictions(folded, strings) if self._meant else []
+        if imaging:
+            strings = [link for link in strings if not _is_film(link, folded)]
+        limits = self._meant.restrictions(folded) if self._meant else []
+        tested_with = [link for link in strings if link.types[0] in RESTRICTIONS]
         said = [found.said for found in limits]
         candidates = [*ids, *(link for link in strings if link.types[0] not in RESTRICTIONS)]
         candidates += find_dates(folded, self.index.years)
         candidates += find_numbers(folded)
+        candidates += find_weekdays(folded)
         taken = [(start, end) for start, end, _ in (*unknown, *said)]
         links = _choose(candidates, taken, len(folded))
         names = [(kind, folded[start:end].lstrip("#")) for start, end, kind in unknown]
         if fuzzy and not any("abbrev" in link.types for link in links):
             known = [*taken, *((found.start, found.end) for found in unmeant)]
-            known += any_organism(folded) if any(f.tests for f in limits) else ()
+            tested = any(c.kind == "antibiotic" for link in strings for c in link.concepts)
+            known += any_organism(folded) if tested else ()
             links, unresolved = self._with_fuzzy(folded, tokens, links, known)
             names += unresolved
         names += [(found.kind, folded[found.start : found.end]) for found in unmeant]
@@ -114,13 +125,12 @@ class Linker:
             said += as_prescribed(folded, links)
             names += [("unit", folded[start:end]) for start, end in unread]
         links += _options(len(question), links, patient_id, study_id)
-        text = render(folded, links, unknown, said)
         return LinkedQuestion(
             question=question,
-            text=plainer(text) if self._meant else text,
+            text=spelled(render(folded, links, unknown, said)),
             links=tuple(links),
             unknown=tuple(names),
-            restrictions=tuple(found.link for found in limits),
+            restrictions=(*tested_with, *(found.link for found in limits)),
             ambiguous=tuple(found.as_link(folded) for found in unmeant if found.meanings),
         )
 
@@ -151,10 +161,13 @@ class Linker:
         found = [*self._meant.find(folded, tokens, self._matcher.find(tokens))]
         links = [link for link in found if isinstance(link, Link)]
         if imaging:
-            links += _by_span(self._findings.find(tokens), tokens, folded, "finding")
+            seen = _by_span(self._findings.find(tokens), tokens, folded, "finding")
+            links = _either(links, seen)
         if len(self._unused):
             links += _by_span(self._unused.find(tokens), tokens, folded, "dictionary")
-        return links, [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
+        spans = [(link.start, link.end) for link in links if "attr" in link.types]
+        doubtful = [unmeant for unmeant in found if isinstance(unmeant, Unmeant)]
+        return links, [x for x in doubtful if not any(a < x.end and x.start < b for a, b in spans)]
 
     def _strings(self, folded: str, tokens: list[Token], imaging: bool) -> list[Link]:
         if _ABBREVIATION.search(folded):
@@ -209,6 +222,25 @@ class Linker:
             if not any(link.start < new.end and new.start < link.end for new in added)
         ]
         return sorted([*kept, *added], key=lambda link: link.start), unresolved
+
+
+def _either(links: list[Link], seen: list[Link]) -> list[Link]:
+    """Names of concepts and of findings; what is both ("pneumothorax", "any pneumothorax") has the
+    types of both, and is called as the finding is."""
+    findings = {(link.start, link.end): link for link in seen}
+    both = []
+    for link in links:
+        inside = [span for span in findings if link.start <= span[0] and span[1] == link.end]
+        found = findings.pop(min(inside), None) if inside else None
+        if found is not None:
+            types = sorted({*link.types, *found.types}, key=ORDER.__getitem__)
+            link = replace(link, types=tuple(types), value=found.value)
+        both.append(link)
+    return [*both, *findings.values()]
+
+
+def _is_film(link: Link, folded: str) -> bool:
+    return "proc" in link.types and bool(_FILM.fullmatch(folded[link.start : link.end]))
 
 
 def _by_span(matches: Iterable[Match], tokens: list[Token], folded: str, how: str) -> list[Link]:

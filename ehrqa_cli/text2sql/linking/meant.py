@@ -16,6 +16,7 @@ from ehrqa_cli.contracts.types import Link
 from ehrqa_cli.ehr.value_index import stems
 from ehrqa_cli.text2sql.linking.clashes import clashing
 from ehrqa_cli.text2sql.linking.context import (
+    SPOKEN_OF,
     allowed,
     nearest_naming,
     ordinary_word_allowed,
@@ -25,7 +26,7 @@ from ehrqa_cli.text2sql.linking.diseases import Diseases
 from ehrqa_cli.text2sql.linking.exact import Match
 from ehrqa_cli.text2sql.linking.mentions import Mention, as_organism, joined
 from ehrqa_cli.text2sql.linking.render import ORDER
-from ehrqa_cli.text2sql.linking.restrictions import TESTED, Restriction, restriction, restrictions
+from ehrqa_cli.text2sql.linking.restrictions import TESTED, Restriction, by_words, outside
 from ehrqa_cli.text2sql.linking.tokens import WORDS, Token
 from ehrqa_cli.words import lists
 
@@ -109,17 +110,20 @@ class Meant:
             if any(first < stop and begin < last for begin, stop in taken):
                 continue
             options = self._options(text, tokens, first, last, whole.get((first, last), {}))
-            restricted = restriction(options, text, tokens[first].start, tokens[last - 1].end)
+            start, end = tokens[first].start, tokens[last - 1].end
+            restricted = by_words(options, text, start, end)
             possible = {
                 kind: tuple(meant)
                 for kind, meant in options.items()
                 if kind in ORDER and _rule(text, tokens, first, last)(kind)
             }
             if restricted:
-                tested = tested or restricted.types[0] in TESTED
-                yield restricted
+                kind, concept = restricted
+                both = (*options.get("drug", ())[:1], concept) if kind in TESTED else (concept,)
+                tested = tested or kind in TESTED
+                name = "drug" if kind in TESTED else kind
+                yield Link(start, end, (name,), concept.name, "concept", 1.0, both)
             elif possible:
-                start, end = tokens[first].start, tokens[last - 1].end
                 mentions.append(Mention(first, last, start, end, possible))
             if restricted or possible:
                 taken.append((first, last))
@@ -133,10 +137,10 @@ class Meant:
                 found = Unmeant(mention.start, after.end, "drug") if drug else found
             yield from self._with_test(found) if isinstance(found, Link) else (found,)
 
-    def restrictions(self, text: str, links: Iterable[Link]) -> list[Restriction]:
+    def restrictions(self, text: str) -> list[Restriction]:
         """What limits the question beside what the model reads."""
         outpatients = any(i.code == "outpatient" for i in self.meanings.of_kind("encounter"))
-        return restrictions(text, links, outpatients)
+        return outside(text, outpatients)
 
     def _tested(self, concept: Concept) -> tuple[Concept, Concept | None]:
         """An organism that is called resistant: with the organism itself, and what that was tested
@@ -306,7 +310,9 @@ def _rule(text: str, tokens: list[Token], first: int, last: int) -> Callable[[st
         rule = _single
     elif phrase in _SPELT_ALIKE and not _COMPARED.match(text[tokens[last - 1].end :]):
         rule = ordinary_word_allowed
-    return lambda kind: rule(kind, tokens, first, last, text)
+    # "on medicare", "spanish speaking": a phrase of several words speaks of its kind itself.
+    told = SPOKEN_OF if last - first > 1 else frozenset()
+    return lambda kind: kind in told or rule(kind, tokens, first, last, text)
 
 
 def _one(concepts: list[Concept]) -> list[Concept]:

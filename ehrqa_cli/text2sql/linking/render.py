@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ehrqa_cli.contracts.types import Link
+from ehrqa_cli.logical_form.grammar import TYPES
 
-TYPES = (
-    "pat", "study", "year", "ym", "ymd", "md", "stamp", "num", "dur", "agegrp", "drug", "lab", "dx",
-    "proc", "intake", "output", "vital", "specimen", "mtest", "organism", "careunit", "route",
-    "admloc", "admtype", "dischloc", "insurance", "language", "marital", "abbrev", "attr", "obj",
-    "cat", "mon",
-)  # fmt: skip
 ORDER = {kind: place for place, kind in enumerate(TYPES)}
+# A visit that does not exist reads as a patient who does not.
+_NOT_THERE = dict.fromkeys(("adm", "stay"), "<nopat>")
 _QUOTES = "\"'`"
 _SPACES = re.compile(r"\s+")
+# Signs before a number, in the words of the questions that models learn from.
+_SIGNS = {
+    **dict.fromkeys((">=", "=>", "\u2265", "\u2a7e"), "at least"),
+    **dict.fromkeys(("<=", "=<", "\u2264", "\u2a7d"), "at most"),
+    **{">": "greater than", "<": "less than"},
+}
+# Not the ">" of "<drug><num>#1"
+_SIGN = re.compile(rf"\s*(?<![a-z])({'|'.join(_SIGNS)})\s*(?=<(?:num|dur)>#)")
 
 
 def placeholder(types: Sequence[str], number: int) -> str:
@@ -42,7 +47,7 @@ def render(
             added += f" {'patient' if link.types == ('pat',) else 'study'} {mark}"
         else:
             spans.append((link.start, link.end, mark))
-    spans.extend((start, end, f"<no{kind}>") for start, end, kind in unknown)
+    spans.extend((start, end, _NOT_THERE.get(kind, f"<no{kind}>")) for start, end, kind in unknown)
     spans.extend(said)
     pieces, place = [], 0
     for start, end, mark in sorted(spans):
@@ -53,3 +58,8 @@ def render(
         place = end
     pieces += [folded[place:], added]
     return _SPACES.sub(" ", "".join(pieces)).strip()
+
+
+def spelled(text: str) -> str:
+    """``text`` with its signs in words: "> <num>#1" is "greater than <num>#1"."""
+    return _SIGN.sub(lambda found: f" {_SIGNS[found[1]]} ", text).strip()

@@ -1,15 +1,15 @@
-"""What limits a question beside what it asks: whose race, which service, resistant to what, outside
-of any visit. No model reads it: it leaves the text, and becomes a filter of the form."""
+"""Names that only the words beside them tell apart: a race, a service, what an organism was tested
+with. And being outside of any visit, which no model reads: it leaves the text, and becomes a filter
+of the form."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ehrqa_cli.contracts.concepts import Concept
 from ehrqa_cli.contracts.types import Link
-from ehrqa_cli.logical_form.grammar import RESTRICTIONS
 
 _PEOPLE = (
     r"(?:patients?|pts?|people|persons?|men|women|man|woman|males?|females?|adults?|folks|"
@@ -44,13 +44,6 @@ _OUTPATIENT = re.compile(
     r" (?:as|when) an outpatient\b| as outpatients\b| in (?:the )?clinic\b"
     r"|\boutpatient (?!visits?\b|appointments?\b|encounters?\b)"
 )
-# "Which patients are black?": the model is given words that it knows.
-_IS = re.compile(r"\b(?:who |that )?(?:is|are|was|were)(?: an?)? ?$")
-_ADMITTED = "were admitted"
-_CARED_FOR = re.compile(
-    r"(?:\b(?:cared for|seen|treated|looked after|managed|followed) )?"
-    r"(?:by|on|under|in)(?: the)? ?$"
-)
 
 
 @dataclass(frozen=True)
@@ -60,48 +53,24 @@ class Restriction:
     link: Link
     said: tuple[int, int, str]
 
-    @property
-    def tests(self) -> bool:
-        """Is it what an organism was tested with?"""
-        return self.link.types[0] in TESTED
 
-
-def restriction(
+def by_words(
     options: Mapping[str, Sequence[Concept]], text: str, start: int, end: int
-) -> Link | None:
-    """The name at ``[start, end)`` of the text as a restriction, if it is one."""
+) -> tuple[str, Concept] | None:
+    """What the words around ``[start, end)`` make of a name: (race, service, resistant or
+    susceptible; the concept), if they do."""
     for kind, (before, after) in _RESTRICTING.items():
         known = options.get("antibiotic" if kind in TESTED else kind)
-        said = before.search(text[:start]), after.match(text[end:])
-        if not known or not any(said):
-            continue
-        if kind in TESTED:  # the words that say so go with it
-            start = said[0].start() if said[0] else start
-            end = end + said[1].end() if said[1] and not said[0] else end
-        return Link(start, end, (kind,), known[0].name, "concept", 1.0, (known[0],))
+        if known and (before.search(text[:start]) or after.match(text[end:])):
+            return kind, known[0]
     return None
 
 
-def restrictions(text: str, links: Iterable[Link], outpatients: bool) -> list[Restriction]:
-    """All restrictions of a text: those among its links, and its words for being outside of any
-    visit; with ``outpatients`` the record has visits of such."""
-    found = [
+def outside(text: str, outpatients: bool) -> list[Restriction]:
+    """A text's words for being outside of any visit; with ``outpatients`` the record has visits of
+    such."""
+    return [
         Restriction(Link(*match.span(), ("outside",), "any visit", "concept"), (*match.span(), " "))
         for pattern in ((_OUTSIDE,) if outpatients else (_OUTSIDE, _OUTPATIENT))
         for match in pattern.finditer(text)
     ]
-    return found + [_found(text, link) for link in links if link.types[0] in RESTRICTIONS]
-
-
-def _found(text: str, link: Link) -> Restriction:
-    before, start, end, instead = text[: link.start], link.start, link.end, ""
-    if link.types == ("race",) and (is_so := _IS.search(before)):
-        start, instead = is_so.start(), _ADMITTED
-    if link.types == ("service",) and (by := _CARED_FOR.search(before)):
-        start, end, instead = by.start(), _after_service(text, end), "admitted"
-    return Restriction(replace(link, start=start, end=end), (start, end, instead))
-
-
-def _after_service(text: str, end: int) -> int:
-    noun = re.match(r" (?:service|team)\b", text[end:])
-    return end + noun.end() if noun else end

@@ -15,7 +15,7 @@ from typing import Any
 from ehrqa_cli.contracts.errors import FormError, ModelError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.logical_form import normalise, parse, print_form
-from ehrqa_cli.text2sql.second.files import Folder
+from ehrqa_cli.onnx import Folder
 from ehrqa_cli.text2sql.second.pieces import Pieces, Read
 from ehrqa_cli.text2sql.second.slots import fill, template_text
 

@@ -17,7 +17,9 @@ from ehrqa_cli.logical_form import REFS, TYPES
 from ehrqa_cli.text2sql.tokens import pieces
 
 PAD, UNKNOWN, START, END = "<pad>", "<unk>", "<s>", "</s>"
-SPECIALS = (PAD, UNKNOWN, START, END, *(f"<{kind}>" for kind in TYPES), *REFS)
+# The types that the shipped networks have learnt; a later one is an unknown word to them.
+_LEARNT = TYPES[: TYPES.index("quarter")]
+SPECIALS = (PAD, UNKNOWN, START, END, *(f"<{kind}>" for kind in _LEARNT), *REFS)
 MOST_TOKENS = 96  # a longer question is cut
 MOST_LETTERS = 40  # a longer word is unknown
 _NOT_THERE = {"<nopat>": "<pat>", "<nostudy>": "<study>"}
@@ -65,7 +67,7 @@ class Pieces:
             elif missing:
                 ids += [self._ids[_NOT_THERE[part]], self._ids[REFS[count - 1]]]
             else:
-                ids.append(self._ids[part])
+                ids.append(self._ids.get(part, self._ids[UNKNOWN]))
         return Read(tuple(ids[:MOST_TOKENS]), numbers)
 
     def _plain(self, text: str) -> list[int]:

@@ -22,6 +22,8 @@ _NOUNS = {
     "dischloc": "place of discharge", "insurance": "insurance", "language": "language",
     "marital": "marital status", "abbrev": "abbreviation", "attr": "finding",
     "obj": "place in the chest", "cat": "kind of finding",
+    "mon": "month", "quarter": "quarter", "dow": "day of the week",
+    "adm": "admission id", "stay": "ICU stay id",
 }  # fmt: skip
 
 

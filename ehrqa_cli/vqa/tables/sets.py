@@ -15,7 +15,7 @@ import numpy as np
 
 from ehrqa_cli.sqltext import quote
 from ehrqa_cli.vqa.evaluate import NAMES_OF
-from ehrqa_cli.vqa.program import HEART, NAME, SEX, VIEW, Expr, Leaf, Program
+from ehrqa_cli.vqa.program import CTR, HEART, NAME, RATIOS, SEX, VIEW, Expr, Leaf, Program
 from ehrqa_cli.vqa.tables.facts import Fact, Facts, Named
 from ehrqa_cli.vqa.thresholds import VqaThresholds
 
@@ -59,6 +59,8 @@ class Writer:
         """The SQL of one program."""
         if program.ask in (VIEW, SEX) and not program.option:
             return self._either(program)
+        if program.ask in RATIOS:
+            return self._ratio("s.ctr" if program.ask == CTR else "s.mtr")
         if program.verify:
             return self._verify(program)
         named = self._facts.names if program.ask == NAME else self._facts.places
@@ -161,6 +163,10 @@ class Writer:
             sure += f" AND ABS( {column} - {program.limit!r} ) >= {margin!r}"
             unsure += f" OR ABS( {column} - {program.limit!r} ) < {margin!r}"
         return _Truth(f"{sure} AND {wide}", f"( {unsure} OR {wide} )")
+
+    def _ratio(self, column: str) -> Sets:
+        found = self._of_studies(f"{column} IS NOT NULL", f", CAST( {column} AS TEXT ) AS value")
+        return Sets(found, self._of_studies(f"{column} IS NULL"))
 
     # --- names
 

@@ -1,4 +1,4 @@
-"""The wrapper of llama.cpp, over the small model that is shipped."""
+"""The wrapper of llama.cpp, over the small model that is shipped to prove it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from ehrqa_cli.modelstore import shipped
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Llama]:
-    loaded = Llama(shipped("text2sql/text2sql.gguf"))
+    loaded = Llama(shipped("llama_probe/probe.gguf"))
     yield loaded
     loaded.close()
 
 
 def read(model: Llama, ids: list[int], at: int = 0) -> np.ndarray:
+    if not at:
+        model.clear()
     last = len(ids) - 1
     return model.decode([(token, at + i, 0, i == last) for i, token in enumerate(ids)])[0]
 
@@ -30,23 +32,20 @@ def test_the_small_model_has_its_context(model: Llama) -> None:
 
 
 def test_control_tokens_spelt_in_a_text_stay_text(model: Llama) -> None:
-    control = set(model.special.values())
-    assert control
-    for spelt in model.special:
-        assert not control & set(model.tokenize(f"a {spelt} b"))
+    for spelt in ("<s>", "</s>", "<|im_end|>"):
+        assert len(model.tokenize(f"a{spelt}b")) == len(spelt) + 2
 
 
 def test_a_step_is_ended_and_the_next_runs(model: Llama) -> None:
     ids = model.tokenize("the last potassium of the patient")
-    model.clear()
     plain = read(model, ids)
     model.cancel()
     with pytest.raises(Cancelled):
         read(model, ids, len(ids))
     with pytest.raises(Cancelled):  # until it is resumed
-        model.prompt(ids)
+        read(model, ids)
     model.resume()
-    assert np.array_equal(model.prompt(ids), plain)
+    assert np.array_equal(read(model, ids), plain)
 
 
 def test_a_running_step_is_ended_from_another_thread(model: Llama) -> None:
@@ -55,14 +54,13 @@ def test_a_running_step_is_ended_from_another_thread(model: Llama) -> None:
     stopper.start()
     with pytest.raises(Cancelled):
         for _ in range(2000):
-            model.prompt(ids)
+            read(model, ids)
     stopper.join()
     model.resume()
 
 
 def test_a_state_is_what_was_read(model: Llama) -> None:
     ids, more = model.tokenize("the last potassium"), model.tokenize(" of the patient")
-    model.clear()
     read(model, ids)
     state = model.state()
     after = read(model, more, len(ids))

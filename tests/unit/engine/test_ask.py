@@ -86,7 +86,6 @@ def test_patient_of_the_option_is_linked() -> None:
         ("sodium of patient 7", form("value last lab #2 patient #1"), "no_form"),
         ("x-ray of patient 7", form("time last study patient #1"), "out_of_scope"),
         ("last sodium of patient 7 in 2100", LAST, "unused_value"),
-        ("sodium sensitivity reimbursement overseas of patient 7", LAST, "unused_word"),
         ("sodium of patient 7", form("value last lab #1 patient #2", max_entropy=3.0),
          "low_confidence"),
         ("gender of patient 7", sql("SELECT nonsense FROM patients WHERE 7"), "execution_error"),

@@ -135,8 +135,8 @@ def test_an_unknown_patient_is_not_looked_for_in_the_notes():
 
 
 def test_a_query_that_was_all_but_believed_speaks_for_the_tables():
-    assert again(0.3, "unused_word", risk=0.02) is Scope.TABLE
-    assert again(0.3, "unused_word", risk=0.95) is Scope.NOTE
+    assert again(0.3, "unused_value", risk=0.02) is Scope.TABLE
+    assert again(0.3, "unused_value", risk=0.95) is Scope.NOTE
 
 
 def test_missing_and_broken_weights(tmp_path: Path):

@@ -8,30 +8,9 @@ import pytest
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Result
-from ehrqa_cli.engine import confidence, evidence, lexicon, text
+from ehrqa_cli.engine import confidence, evidence, text
 from ehrqa_cli.engine.risk import Thresholds, probability, risk
 from ehrqa_cli.engine.times import check_time
-
-
-@pytest.mark.parametrize(
-    ("question", "form", "unknown", "elsewhere"),
-    [
-        ("What was the last lab value?", "value last lab", (), ()),
-        ("Who is the resident on call?", "value last lab", ("resident", "call"), ()),
-        ("What is the patient's age today?", "gender person", (), ("age", "today")),
-        ("how many drugs were prescribed twice", "count rx times 2", (), ()),
-    ],
-)
-def test_words_left(
-    question: str, form: str, unknown: tuple[str, ...], elsewhere: tuple[str, ...]
-) -> None:
-    left = lexicon.unused(lexicon.content_words(question), form)
-    assert (left.unknown, left.elsewhere) == (unknown, elsewhere)
-
-
-def test_words_of_linked_values_do_not_count() -> None:
-    question = "dose of magnesium overseas"
-    assert lexicon.content_words(question, [(8, 26)]) == ["dose"]
 
 
 def test_risk_ignores_what_is_missing_or_not_finite() -> None:

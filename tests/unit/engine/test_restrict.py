@@ -15,35 +15,6 @@ def _read(form: str, text: str, *restrictions: Link) -> str:
     return print_form(restricted(parse(form), question))
 
 
-@pytest.mark.parametrize(
-    ("form", "text", "wanted"),
-    [
-        (
-            "count_patients specimen #1",
-            "how many patients had a positive <specimen>#1?",
-            "count_patients organism of_specimen #1",
-        ),
-        (
-            "count_patients specimen #1",
-            "how many patients had a <specimen>#1?",
-            "count_patients specimen #1",
-        ),
-        (
-            "count_patients specimen #1 with ( organism #2 )",
-            "in how many patients did a <specimen>#1 show <organism>#2?",
-            "count_patients organism #2 of_specimen #1",
-        ),
-        (
-            "patients organism #2 with ( specimen #1 )",
-            "who had <organism>#2 in a <specimen>#1?",
-            "patients organism #2 of_specimen #1",
-        ),
-    ],
-)
-def test_an_organism_grew_in_the_culture_itself(form: str, text: str, wanted: str) -> None:
-    assert _read(form, text) == wanted
-
-
 def test_a_restriction_stands_at_what_can_have_it() -> None:
     race = Link(0, 0, ("race",), "asian")
     resistant = Link(0, 0, ("resistant",), "oxacillin")

@@ -31,7 +31,7 @@ def records(n: int = 400, seed: int = 1) -> list[Record]:
     for i in range(n):
         entropy, noise = draw.random() * 2, draw.random()
         right = draw.random() > (0.02 if entropy < 1 else 0.7)
-        scores = {"max_entropy": entropy, "elsewhere_words": noise}
+        scores = {"max_entropy": entropy, "unused_links": noise}
         gold = "g" if right or draw.random() < 0.5 else None
         out.append(Record(str(i), "q", gold, "p", "answered", right, scores=scores))
     return out

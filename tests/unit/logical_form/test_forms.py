@@ -17,6 +17,7 @@ from ehrqa_cli.logical_form import (
     compile_sql,
     describe,
     evidence_queries,
+    normalise,
     parse,
     print_form,
     refer,
@@ -34,6 +35,26 @@ def test_fixture_pairs(pair: dict[str, str]) -> None:
     assert print_form(form) == pair["form"]
     assert describe(form) == pair["english"]
     assert compile_sql(form) == pair["sql"]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (
+            "count lab after ( rx ) samevisit within #1",
+            "count lab after ( rx ) within #1 samevisit",
+        ),
+        (
+            "count admission by insurance percent most 3",
+            "count admission by insurance most 3 percent",
+        ),
+        ("count discharge longer #1", "count admission longer #1"),
+        ("count discharge longer #1 in #2", "count discharge longer #1 in #2"),
+        ("count discharge longer #1 by per_year", "count discharge longer #1 by per_year"),
+    ],
+)
+def test_what_says_the_same_is_written_alike(text: str, plain: str) -> None:
+    assert print_form(normalise(parse(text))) == plain
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +79,8 @@ def test_sql_fits_the_schema(pair: dict[str, str], empty_ehr: sqlite3.Connection
 @pytest.mark.parametrize(
     "text",
     ["", "value", "value last", "lab value", "value lab patient", "top dx", "( value lab )",
-     "value lab visit sometimes", "value lab in 2100 patient 1", "value lab #0", "value lab extra"],
+     "value lab visit sometimes", "value lab patient 1 patient 2", "value lab #0",
+     "value lab extra"],
 )  # fmt: skip
 def test_what_is_no_form_is_an_error_of_one_line(text: str) -> None:
     with pytest.raises(FormError) as caught:

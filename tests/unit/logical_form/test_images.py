@@ -24,13 +24,14 @@ AS_OF = "2100-12-31 23:59:00"
 EDEMA: Relation = ("left lung", "pulmonary edema/hazy opacity")
 PICC: Relation = ("svc", "picc")
 PNEUMONIA: Relation = ("left lung", "pneumonia")
-ALL = (EDEMA, PICC, PNEUMONIA)
+OTHER_SIDE: Relation = ("right lung", "pneumonia")
+ALL = (EDEMA, PICC, PNEUMONIA, OTHER_SIDE)
 # study: patient, hospital visit, time, what is seen
 STUDIES: dict[int, tuple[int, int | None, str, tuple[Relation, ...]]] = {
     501: (1, 11, "2100-05-01 10:00:00", (EDEMA,)),
     502: (1, 11, "2100-05-02 10:00:00", (EDEMA, PICC)),
     503: (1, None, "2100-06-03 10:00:00", (PICC,)),
-    504: (2, 12, "2100-05-01 10:00:00", (PNEUMONIA,)),
+    504: (2, 12, "2100-05-01 10:00:00", (PNEUMONIA, OTHER_SIDE)),
 }
 CASES: list[tuple[str, list[object]]] = [
     ('exists finding "picc" of ( study 502 )', [1]),
@@ -75,7 +76,44 @@ CASES: list[tuple[str, list[object]]] = [
     ('count_patients study showing ( abnormality ) female aged "50-59"', [1]),
     ('exists dx patient 1 with ( study showing ( "picc" ) ) samevisit', [1]),
     ('exists study showing ( "picc" ) patient 1 after ( dx ) within "2 day"', [1]),
+    ("top 1 finding abnormality of ( study )", ["lung opacity"]),  # it is seen with either
+    ('top 2 finding "tubesandlines" or "disease" of ( study )', ["picc", "pneumonia"]),
+    ('top 1 finding abnormality at "left lung" of ( study )', ["pulmonary edema/hazy opacity"]),
+    ('top 3 finding "picc" or "pneumonia" of ( study female )', ["picc"]),
+    ('count finding "tubesandlines" or "disease" of ( study ) by name most 1 keys', ["picc"]),
+    ('count finding abnormality at "left lung" of ( study ) by name most 1 values', [2]),
+    ('count finding abnormality of ( study patient 2 ) by name values', [1, 1, 1]),
+    ('avg_age study showing ( "picc" )', [50.0]),
+    ('count_patients study showing ( "picc" ) by age_band keys', ["50-59"]),
     ('exists dx patient 1 after ( study showing ( "picc" ) ) samevisit', [0]),
+    ("value heart 501", [0.51]),
+    ("value heart 999", []),
+    ("value last heart patient 1", [0.53]),
+    ("value last mediastinum patient 1", [0.3]),
+    ("( value heart 503 ) minus ( value heart 501 )", [pytest.approx(0.02)]),
+    ("change heart patient 1", [pytest.approx(0.02)]),
+    ("name highest heart", [504]),
+    ("name also value also view heart most 2", [503, 504]),
+    ("( count heart over 0.52 pa ) percent ( count study pa )", [pytest.approx(100 * 2 / 3)]),
+    ("count heart over 0.52 under 0.54 female", [1]),
+    ("avg heart by gender values", [pytest.approx(0.52), 0.54]),
+    ("max heart by view keys", ["AP", "PA"]),
+    ("count study by view values", [1, 3]),
+    ("exists dx patient 1 with ( heart over 0.515 ) samevisit", [1]),
+    ('side finding "pneumonia" of ( study 504 )', ["left", "right"]),
+    ('side finding "pulmonary edema/hazy opacity" of ( study 501 )', ["left"]),
+    ('side finding "picc" of ( study 502 )', []),
+    ('name study bilateral ( "pneumonia" )', [504]),
+    ('count study bilateral ( "pneumonia" or "pulmonary edema/hazy opacity" ) visit 11', [0]),
+    ('name study showing ( "picc" ) patient 1', [502, 503]),
+    ('name also time study showing ( "picc" ) patient 1', [502, 503]),
+    ("name last study patient 1", [503]),
+    ("name study visit 11", [501, 502]),
+    ("count study outside", [1]),
+    ("count dx visit 11", [1]),
+    ("exists dx during ( admission involving ( study 502 ) )", [1]),
+    ("exists admission after_end ( admission involving ( study 501 ) ) within \"30 day\"", [0]),
+    ("age study 501", [50]),
 ]  # fmt: skip
 
 
@@ -123,7 +161,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Vqa:
     for study, (*_, seen) in STUDIES.items():
         lines += [f"{study}\t{o}\t{a}\tx\t{int((o, a) in seen)}" for o, a in listed]
     (folder / "scene_graph.tsv").write_text("\n".join(lines) + "\n")
-    more = [f"{study}\ti{study}\tPA\tfemale\t0.51\t0.2" for study in STUDIES]
+    more = [
+        f"{s}\ti{s}\t{'AP' if s == 502 else 'PA'}\tfemale\t0.{s - 450}\t{(s - 500) / 10}"
+        for s in STUDIES
+    ]
     head = "study_id\timage_id\tview\tgender\tctr\tmtr"
     (folder / "studies.tsv").write_text("\n".join([head, *more]) + "\n")
     return Vqa(OracleGraphs.open(folder))

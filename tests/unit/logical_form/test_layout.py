@@ -108,6 +108,7 @@ def _rows(ehr: sqlite3.Connection, text: str, *concepts: Concept) -> list[tuple[
         # a culture is one specimen, however many rows
         ("count specimen #1 patient 1", [_BLOOD], [(2,)]),
         ("count organism #1 patient 1", [_COLI], [(1,)]),
+        ("count organism by name", [], [("e. coli", 1)]),
         ("count_patients organism of_specimen #1", [_BLOOD], [(1,)]),
     ],
 )

@@ -33,6 +33,9 @@ WINDOWS: dict[str, Callable[[Row, Row], bool]] = {
     "samemonth": lambda a, b: (a[2].year, a[2].month) == (b[2].year, b[2].month),
     "sametime": lambda a, b: a[2] == b[2],
     'within "30 hour"': lambda a, b: abs(a[2] - b[2]) <= SPAN,
+    'within "30 hour" samevisit': lambda a, b: abs(a[2] - b[2]) <= SPAN and a[1] == b[1],
+    'beyond "30 hour"': lambda a, b: abs(a[2] - b[2]) > SPAN,
+    'beyond "30 hour" samevisit': lambda a, b: abs(a[2] - b[2]) > SPAN and a[1] == b[1],
 }
 
 
@@ -94,7 +97,9 @@ def test_a_relation_means_that_there_is_such_a_pair(name: str, window: str) -> N
     assert len(told) > 1 or window == "sametime"  # nothing is before and at the same time
 
 
-@pytest.mark.parametrize("window", ["", "samevisit", "sameday", 'within "30 hour"'])
+@pytest.mark.parametrize(
+    "window", ["", "samevisit", "sameday", 'within "30 hour"', 'within "30 hour" samevisit']
+)
 def test_ranks_count_pairs(window: str) -> None:
     sql = bind(compile_sql(parse(f'top 1 rx after ( dx "sepsis" ) {window}')), NOW)
     others, mains = drawn(1, 30, 3), drawn(2, 30, 3)

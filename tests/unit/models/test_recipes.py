@@ -18,7 +18,7 @@ import pytest
 
 MODELS = Path(__file__).parents[3] / "models"
 RECIPES = sorted(MODELS.glob("*/*.py"))
-TRAINERS = ("torch", "transformers", "gguf", "onnx", "tokenizers", "efficientnet")
+TRAINERS = ("torch", "transformers", "gguf", "onnx", "efficientnet")
 
 
 def name_of(path: Path) -> str:

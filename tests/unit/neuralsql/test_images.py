@@ -48,13 +48,18 @@ class Labels(SceneGraphSource):
 
     def coverage(self) -> Coverage:
         """All three relations, or fewer."""
-        return Coverage(self.seen, view=True, possible=self.possible)
+        return Coverage(self.seen, view=True, heart=True, possible=self.possible)
 
     def read(self, studies: Sequence[int]) -> Mapping[int, SceneGraph]:
         """As asked."""
         self.batches.append(list(studies))
         return {
-            s: SceneGraph(s, array("f", [float(r in STUDIES[s][2]) for r in self.seen]), pa=1.0)
+            s: SceneGraph(
+                s,
+                array("f", [float(r in STUDIES[s][2]) for r in self.seen]),
+                pa=1.0,
+                heart=(s - 450) / 100,
+            )
             for s in studies
             if s in STUDIES and s not in self.without
         }
@@ -97,6 +102,7 @@ def rows(database: SqliteDatabase, sql: str, source: Labels | None = None) -> li
     return [row[0] if len(row) == 1 else row for row in result.rows]
 
 
+RATIO = "CAST( FUNC_VQA('What is the cardiothoracic ratio?', study_id) AS REAL )"
 EDEMA_OF = "FUNC_VQA('Is there pulmonary edema?', {})"
 CASES: list[tuple[str, list[object]]] = [
     ("SELECT COUNT(*) FROM tb_cxr WHERE func_vqa(\"Is there a PICC?\", study_id) = 'yes'", [2]),
@@ -108,6 +114,16 @@ CASES: list[tuple[str, list[object]]] = [
         "t.subject_id = 1 AND t.studydatetime < '2100-05-03' ORDER BY t.studydatetime DESC LIMIT 1",
         ["picc", "pulmonary edema/hazy opacity"],
     ),
+    (
+        "SELECT name FROM ( SELECT name, COUNT( DISTINCT study ) AS v FROM ( SELECT "
+        "FUNC_VQA('List all abnormalities.', study_id) AS name, study_id AS study FROM tb_cxr "
+        "WHERE subject_id = 2 ) AS seen GROUP BY name ) WHERE v = 2",
+        [PACER[1]],
+    ),
+    ("SELECT FUNC_VQA('What is the cardiothoracic ratio?', 505)", ["0.55"]),
+    (f"SELECT study_id FROM tb_cxr WHERE {RATIO} = ( SELECT MAX({RATIO}) FROM tb_cxr )", [506]),
+    (f"SELECT ROUND(AVG({RATIO}), 3) FROM tb_cxr WHERE subject_id = 1", [0.52]),
+    (f"SELECT {RATIO} FROM tb_cxr WHERE {RATIO} BETWEEN 0.515 AND 0.525", [0.52]),
     (
         "SELECT FUNC_VQA('List all abnormalities.', 505) INTERSECT "
         "SELECT FUNC_VQA('List all abnormalities.', 502)",

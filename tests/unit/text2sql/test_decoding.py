@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,19 +13,21 @@ from numpy.typing import NDArray
 
 from ehrqa_cli.contracts.errors import Cancelled
 from ehrqa_cli.logical_form import EOS, LEXEMES, Machine, parse
-from ehrqa_cli.text2sql.decoding import MAX_LEXEMES, Step, Written, beam, greedy
+from ehrqa_cli.text2sql.decoding import BEAMS, BEGIN, MAX_LEXEMES, Step, Written, write
 
 IDS = {word: i for i, word in enumerate((*LEXEMES, EOS))}
 LINKS = [["lab"], ["pat"]]
+ASKED = [1, 2, 3]
 
 
 class Fake:
-    """Prefers fixed next words by what was written; ``wishes`` maps a prefix to its favourites."""
+    """Prefers fixed next words by what was written; ``wishes`` maps a prefix to its favourites.
+    Its state is what each form has so far."""
+
+    lexemes = IDS
 
     def __init__(self, wishes: dict[tuple[str, ...], dict[str, float]]) -> None:
         self.wishes = wishes
-        self.written: dict[int, tuple[str, ...]] = {}
-        self.names = {i: w for w, i in IDS.items()}
 
     def _logits(self, prefix: tuple[str, ...]) -> NDArray[np.float32]:
         out = np.zeros(len(IDS), np.float32)
@@ -32,24 +35,31 @@ class Fake:
             out[IDS[word]] = value
         return out
 
-    def prompt(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        self.written = {0: ()}
-        return self._logits(())
+    def read(self, ids: Sequence[int]) -> Any:
+        assert list(ids) == ASKED
+        return Prefixes([()])
 
-    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> list[NDArray[np.float32]]:
-        out = []
-        for token, position, sequence, _ in entries:
-            prefix = (*self.written[sequence], self.names[token])
-            assert position == 3 + len(prefix) - 1
-            self.written[sequence] = prefix
-            out.append(self._logits(prefix))
-        return out
+    def step(self, lexemes: Sequence[str], state: Any) -> tuple[NDArray[np.float32], Any]:
+        grown = [
+            () if word == BEGIN else (*prefix, word)
+            for prefix, word in zip(state.rows, lexemes, strict=True)
+        ]
+        return np.stack([self._logits(prefix) for prefix in grown]), Prefixes(grown)
 
-    def copy(self, source: int, target: int) -> None:
-        self.written[target] = self.written[source]
 
-    def drop(self, sequence: int) -> None:
-        del self.written[sequence]
+class Prefixes:
+    """A state: the lexemes before the last, of each form."""
+
+    def __init__(self, rows: list[tuple[str, ...]]) -> None:
+        self.rows = rows
+
+    def take(self, rows: Sequence[int]) -> Prefixes:
+        return Prefixes([self.rows[row] for row in rows])
+
+
+def greedy(model: Fake, banned: frozenset[str] = frozenset()) -> Written:
+    (found,) = write(model, ASKED, Machine(LINKS), ignore, banned=banned)
+    return found
 
 
 def ignore(_: str) -> None:
@@ -67,7 +77,7 @@ WISHES = {
 
 
 def test_greedy_writes_only_what_types_allow() -> None:
-    written = greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    written = greedy(Fake(WISHES))
     assert written.complete
     # The model prefers #2 as a lab and #1 as a patient; their types say otherwise.
     assert " ".join(written.lexemes) == "value last lab #1 patient #2"
@@ -75,7 +85,7 @@ def test_greedy_writes_only_what_types_allow() -> None:
 
 
 def test_scores_are_those_of_the_full_vocabulary() -> None:
-    written = greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    written = greedy(Fake(WISHES))
     scores = written.scores()
     rest = len(IDS) - 2
     total = math.exp(6) + math.exp(4) + rest
@@ -106,7 +116,7 @@ def test_entropies_at_references_and_at_decisions() -> None:
 
 
 def test_a_declined_question_is_one_lexeme() -> None:
-    written = greedy(Fake({(): {"abstain": 9.0}}), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    written = greedy(Fake({(): {"abstain": 9.0}}))
     assert written.lexemes == ("abstain",)
     assert written.scores()["p_abstain"] > 0.9
 
@@ -118,7 +128,7 @@ def test_an_endless_form_is_incomplete() -> None:
             out[[IDS["or"], IDS["name"], IDS["rx"], IDS["#1"]]] = 9.0
             return out
 
-    written = greedy(Endless({}), [1, 2, 3], Machine([["drug"]]), IDS, ignore)
+    written = write(Endless({}), ASKED, Machine([["drug"]]), ignore)[0]
     assert not written.complete
     assert len(written.steps) == MAX_LEXEMES
     assert written.scores()["complete"] == 0.0
@@ -134,7 +144,7 @@ def test_a_listener_can_end_it() -> None:
             raise Cancelled("cancelled", "")
 
     with pytest.raises(Cancelled):
-        greedy(Fake(WISHES), [1, 2, 3], Machine(LINKS), IDS, tick)
+        write(Fake(WISHES), ASKED, Machine(LINKS), tick)
 
 
 def test_beam_finds_what_greedy_misses() -> None:
@@ -145,9 +155,9 @@ def test_beam_finds_what_greedy_misses() -> None:
         ("gender",): {"person": 12.0},
         ("gender", "person"): {EOS: 12.0},
     }
-    first = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    first = greedy(Fake(wishes))
     assert first.lexemes[0] == "count"
-    found = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, width=3)
+    found = write(Fake(wishes), ASKED, Machine(LINKS), ignore, 3)
     assert found[0].lexemes == ("gender", "person")
     means = [w.mean_logprob for w in found]
     assert means == sorted(means, reverse=True)
@@ -159,18 +169,18 @@ def test_beam_finds_what_greedy_misses() -> None:
 def test_a_banned_lexeme_is_never_written_and_changes_no_number() -> None:
     wishes = {**WISHES, (): {"abstain": 9.0, "value": 6.0}}
     banned = frozenset({"abstain"})
-    written = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, banned)
+    written = greedy(Fake(wishes), banned)
     assert written.lexemes[0] == "value" and written.complete
-    declined = greedy(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    declined = greedy(Fake(wishes))
     assert declined.lexemes == ("abstain",)
     same = ("p_abstain", "first_entropy")
     scores, free = written.scores(), declined.scores()
     assert [scores[k] for k in same] == [free[k] for k in same]
     assert written.steps[0].removed == declined.steps[0].removed
     assert written.steps[0].allowed_entropy == declined.steps[0].allowed_entropy
-    found = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore, banned)
+    found = write(Fake(wishes), ASKED, Machine(LINKS), ignore, BEAMS, banned)
     assert found and all("abstain" not in w.lexemes for w in found)
-    free_beam = beam(Fake(wishes), [1, 2, 3], Machine(LINKS), IDS, ignore)
+    free_beam = write(Fake(wishes), ASKED, Machine(LINKS), ignore, BEAMS)
     assert free_beam[0].lexemes == ("abstain",)
 
 
@@ -178,13 +188,10 @@ def test_all_beams_of_a_step_are_decoded_in_one_call() -> None:
     calls: list[int] = []
 
     class Counting(Fake):
-        def decode(
-            self, entries: Sequence[tuple[int, int, int, bool]]
-        ) -> list[NDArray[np.float32]]:
-            calls.append(len(entries))
-            assert len({sequence for _, _, sequence, _ in entries}) == len(entries)
-            return super().decode(entries)
+        def step(self, lexemes: Sequence[str], state: Any) -> tuple[NDArray[np.float32], Any]:
+            calls.append(len(lexemes))
+            return super().step(lexemes, state)
 
-    found = beam(Counting(WISHES), [1, 2, 3], Machine(LINKS), IDS, ignore)
-    assert max(calls) > 1 and max(calls) <= 5
+    found = write(Counting(WISHES), ASKED, Machine(LINKS), ignore, BEAMS)
+    assert max(calls) > 1 and max(calls) <= BEAMS
     assert len(calls) <= max(len(w.steps) for w in found) + 1

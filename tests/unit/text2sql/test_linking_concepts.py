@@ -158,6 +158,7 @@ def test_what_does_not_occur_is_meant_all_the_same(linker: Linker) -> None:
         ("glucose over 11.1 mmol/L", "<lab>#1 over <num>#2", 199.973),
         ("potassium over 4 mmol/l", "<lab>#1 over <num>#2", 4.0),
         ("glucose over 200", "<lab>#1 over <num>#2", 200),
+        ("glucose of 10-11.1 mmol/L", "<lab>#1 of <num>#2-<num>#3", 180.156),
         ("a temperature above 100.4 F", "a <vital>#1 above <num>#2", 38.0),
         ("urine output over 1.5 l", "<output>#1 over <num>#2", 1500.0),
     ],
@@ -204,23 +205,31 @@ def test_a_value_asked_in_a_unit_is_of_the_items_with_it(
 @pytest.mark.parametrize(
     ("question", "text", "kind", "codes"),
     [
-        ("how many black patients had sepsis?", "how many patients had <dx>#1?",
+        ("how many black patients had sepsis?", "how many <race>#1 patients had <dx>#2?",
          "race", {"black/african american"}),
-        ("which patients are black?", "which patients were admitted?",
+        ("which patients are black?", "which patients are <race>#1?",
          "race", {"black/african american"}),
-        ("patients under the cardiology service", "patients admitted", "service", {"cmed"}),
-        ("staph aureus resistant to oxacillin", "<organism>#1", "resistant", {"oxacillin"}),
-        ("staph aureus sensitive to vancomycin", "<organism>#1", "susceptible", {"vancomycin"}),
-        ("oxacillin resistant staph aureus", "<organism>#1", "resistant", {"oxacillin"}),
+        ("patients under the cardiology service", "patients under the <service>#1", "service",
+         {"cmed"}),
+        ("staph aureus resistant to oxacillin", "<organism>#1 resistant to <drug>#2", "antibiotic",
+         {"oxacillin"}),
+        ("staph aureus sensitive to vancomycin", "<organism>#1 sensitive to <drug>#2", "antibiotic",
+         {"vancomycin"}),
     ],
 )  # fmt: skip
-def test_a_restriction_leaves_the_text(
+def test_a_name_that_the_words_beside_it_tell_apart(
     linker: Linker, question: str, text: str, kind: str, codes: set[object]
 ) -> None:
     linked = linker.link(question)
     assert linked.text == text
-    (found,) = [x for x in (*linked.links, *linked.restrictions) if x.types == (kind,)]
-    assert {item.code for item in found.concepts[0].items} == codes
+    (found,) = [c for x in linked.links for c in x.concepts if c.kind == kind]
+    assert {item.code for item in found.items} == codes
+
+
+def test_an_organism_that_is_called_resistant(linker: Linker) -> None:
+    linked = linker.link("oxacillin resistant staph aureus")
+    assert linked.text == "<organism>#1"
+    assert [link.types for link in linked.restrictions] == [("resistant",)]
 
 
 def test_outside_of_any_visit(linker: Linker) -> None:

@@ -309,7 +309,7 @@ The answer was short and clear.
 She pressed the button for help.
 How are the groups defined?
 """
-NUMERIC = frozenset({"num", "dur", "mon", "agegrp", "year", "ym", "ymd", "md", "stamp"})
+NUMERIC = frozenset({"num", "dur", "mon", "agegrp", "year", "ym", "ymd", "md", "stamp", "dow"})
 
 
 STRINGS = {

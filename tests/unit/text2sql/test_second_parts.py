@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ehrqa_cli.contracts.errors import ModelError
+from ehrqa_cli.onnx import Folder
 from ehrqa_cli.text2sql.second import SecondOpinion
-from ehrqa_cli.text2sql.second.files import Folder
 from ehrqa_cli.text2sql.second.pieces import MOST_TOKENS, SPECIALS, Pieces
 from ehrqa_cli.text2sql.second.slots import fill, template_text
 

@@ -76,6 +76,9 @@ READ = [
     ("Is the CTR over 55%?", "wide_heart > 0.55"),
     ("Is the heart narrower than half the thorax?", "wide_heart < 0.5"),
     ("Does the mediastinum exceed a third of the chest width?", "wide_mediastinum > 0.333"),
+    ("What is the cardiothoracic ratio?", "heart_ratio"),
+    ("What is the CTR of this film?", "heart_ratio"),
+    ("What is the mediastinum to thorax ratio?", "mediastinum_ratio"),
 ]  # fmt: skip
 DECLINED = [
     ("Is there an air bronchogram in the left lung?", "unknown_finding"),

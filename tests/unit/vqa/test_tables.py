@@ -28,6 +28,7 @@ from ehrqa_cli.vqa.program import (
     MEDIASTINUM,
     NAME,
     PLACE,
+    RATIOS,
     SEX,
     VIEW,
     Expr,
@@ -120,6 +121,7 @@ def programs(rng: random.Random, count: int) -> list[Program]:
         *(Program(SEX, option=o) for o in ("", "male", "female")),
         *(Program(HEART, limit=0.5, below=b) for b in (True, False)),
         *(Program(MEDIASTINUM, limit=1 / 3, below=b) for b in (True, False)),
+        *map(Program, RATIOS),
     ]
     return made + [
         Program(rng.choice((EXISTS, NAME, PLACE)), expression(rng)) for _ in range(count)
@@ -133,8 +135,12 @@ def by_matrix(program: Program, matrix: Matrix) -> tuple[set[object], set[int]]:
         truth = evaluate.truth(program, matrix)
         yes = {s for s, y in zip(studies, truth.yes, strict=True) if y}
         return set(yes), {s for s, u in zip(studies, truth.unknown, strict=True) if u}
+    if program.ask in RATIOS:
+        told = [*zip(studies, *evaluate.ratios(program, matrix), strict=True)]
+        unknown = {s for s, _, known in told if not known}
+        return {(s, round(float(x), 9)) for s, x, known in told if known}, unknown
     found: set[object] = set()
-    unknown: set[int] = set()
+    unknown = set()
     for name, truth in evaluate.names(program, matrix).items():
         found |= {(s, name) for s, y in zip(studies, truth.yes, strict=True) if y}
         unknown |= {s for s, u in zip(studies, truth.unknown, strict=True) if u}
@@ -175,6 +181,8 @@ def test_sql_says_what_the_matrix_says(
         found, unknown = by_matrix(program, matrix)
         sets = writer.sets(program)
         rows = database.execute(sets.found, LIMITS).rows
+        if program.ask in RATIOS:
+            rows = [(row[0], round(float(row[1]), 9)) for row in rows]
         assert {row if len(row) > 1 else row[0] for row in rows} == found, program
         open_ = (
             {row[0] for row in database.execute(sets.unknown, LIMITS).rows}

@@ -35,7 +35,7 @@ PULLED = (
 )
 CHAT = Path(os.environ.get(GGUF) or PULLED)
 # No chat model, but the contract must hold with any.
-SHIPPED = Path(__file__).parents[4] / "models" / "text2sql" / "text2sql.gguf"
+SHIPPED = Path(__file__).parents[4] / "models" / "llama_probe" / "probe.gguf"
 MODEL = CHAT if CHAT.is_file() else SHIPPED
 LONG = Prompt("", "Count from one to a thousand in words.", 1500)
 

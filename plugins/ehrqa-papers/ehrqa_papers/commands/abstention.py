@@ -113,8 +113,8 @@ def abstention(**flags: Any) -> int:
     \b
     Examples:
       ehrqa eval abstention --data ehrsql-2024 --db mimic_iv.sqlite --out run1
-      ehrqa eval abstention --data ehrsql-2024 --db mimic_iv.sqlite --model ans=a.gguf \\
-          --model all=b.gguf --split 4-4-1 --repeats 20 --out run2 --markdown tables.md
+      ehrqa eval abstention --data ehrsql-2024 --db mimic_iv.sqlite --model ans=a \\
+          --model all=b --split 4-4-1 --repeats 20 --out run2 --markdown tables.md
       ehrqa eval abstention --data ehrsql-2024 --split 4-4-1 --write-split debiased
     """
     from ehrqa_cli.evaluate.bias import split

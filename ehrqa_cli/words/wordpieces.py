@@ -30,12 +30,17 @@ _CJK = (
 
 def token_ids(text: str, most: int = MOST_TOKENS) -> list[int]:
     """The ids of ``text`` between start and end marks, at most ``most`` with them."""
-    ids = [START]
+    return [START, *plain_ids(text, most - 2), END]
+
+
+def plain_ids(text: str, most: int = MOST_TOKENS) -> list[int]:
+    """The ids of ``text`` alone, at most ``most``: no spelling of a text gives a mark."""
+    ids: list[int] = []
     for word in _clean(text).split():
         ids.extend(_word_ids(word))
         if len(ids) >= most:
             break
-    return [*ids[: most - 1], END]
+    return ids[:most]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -93,6 +98,12 @@ def _piece_ids(word: str) -> list[int]:
         else:
             break
     return found if start == len(word) else [UNKNOWN]
+
+
+@cache
+def whole_words() -> frozenset[str]:
+    """The vocabulary's whole words: common English, and the names that it has often read."""
+    return frozenset(word for word in _vocabulary() if word.isalpha())
 
 
 @cache

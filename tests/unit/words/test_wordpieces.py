@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ehrqa_cli.notes.find.wordpieces import END, MOST_TOKENS, START, token_ids
+from ehrqa_cli.words.wordpieces import END, MOST_TOKENS, START, token_ids
 
 # fmt: off
 REFERENCE = [
