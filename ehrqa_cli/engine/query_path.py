@@ -7,6 +7,7 @@ a reason against an answer (the checks are all in engine.confidence); a fault ra
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ehrqa_cli import neuralsql
@@ -19,7 +20,7 @@ from ehrqa_cli.contracts.errors import (
 )
 from ehrqa_cli.contracts.images import NotAnswered
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.contracts.types import LinkedQuestion, Query, Result
+from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result
 from ehrqa_cli.ehr.mapping.fit import column_words, table_words
 from ehrqa_cli.engine import confidence, encounters, evidence, meant, namesakes
 from ehrqa_cli.engine.parts import Mode
@@ -156,8 +157,25 @@ def compare(run: Run, written: Written) -> None:
         return
     used = used_links(written.reading.form)
     used |= confidence.said_otherwise(written.linked, used, print_form(written.reading.form))
+    used |= _of_films(run, links, used)
     run.scores.update(confidence.link_scores(links, used))
     run.check(confidence.of_unused_links(links, used))
+
+
+def _of_films(run: Run, links: Sequence[Link], used: set[int]) -> set[int]:
+    """The patients whose film the query asks about by its number: that says who they are."""
+    films = [str(int(str(links[n - 1].value))) for n in used if "study" in links[n - 1].types]
+    found = set[int]()
+    for number, link in enumerate(links, 1):
+        if number in used or "pat" not in link.types or not films:
+            continue
+        whose = f"subject_id = {int(str(link.value))} AND study_id IN ( {', '.join(films)} )"
+        if run.session.database.execute(f"SELECT 1 FROM tb_cxr WHERE {whose}").rows:
+            found.add(number)
+        else:
+            told = f"Study {films[0]} is not one of patient {link.value}. Check the numbers."
+            run.check(confidence.Reason("unused_value", told))
+    return found
 
 
 def consult(run: Run, written: Written) -> None:

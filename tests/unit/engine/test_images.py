@@ -107,3 +107,20 @@ def test_an_unknown_study_is_declined(data: Path) -> None:
     with session(data, "not a form at all (", read=True) as opened:
         answer = ask(Question("Given study 1, is this an AP view?"), opened)
     assert answer.status is Status.ABSTAINED and "study 1" in (answer.reason or "")
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+def test_the_patient_of_a_named_study_needs_no_word_in_the_query(data: Path, theirs: bool) -> None:
+    """The study says whose it is, if it is theirs; another's is not told of them."""
+    with session(data, "exists finding abnormality of ( study #1 )", read=True) as opened:
+        opened.thresholds = Thresholds(limit=None)
+        sign = "=" if theirs else "<>"
+        (found,) = opened.database.execute(
+            "SELECT min(a.study_id), min(b.subject_id) FROM tb_cxr AS a, tb_cxr AS b "
+            "WHERE a.study_id = (SELECT min(study_id) FROM tb_cxr) "
+            f"AND b.subject_id {sign} a.subject_id"
+        ).rows
+        asked = f"any abnormality in study {found[0]} of patient {found[1]}?"
+        answer = ask(Question(asked), opened)
+    assert (answer.status is Status.ANSWERED) is theirs, answer.text
+    assert theirs or "is not one of patient" in (answer.reason or "")
