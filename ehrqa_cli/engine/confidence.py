@@ -17,7 +17,7 @@ from ehrqa_cli.concepts.told import to_choose
 from ehrqa_cli.contracts.images import VqaReason
 from ehrqa_cli.contracts.notes import NoteAnswer
 from ehrqa_cli.contracts.types import Link, LinkedQuestion, Query, Result, Row, Scope
-from ehrqa_cli.engine.risk import Thresholds, risk
+from ehrqa_cli.engine.risk import Thresholds, too_risky
 
 # Kinds of Reason, in the order in which they can come up.
 KINDS = (
@@ -52,6 +52,10 @@ _MUST_USE = frozenset(
     | {"drug", "lab", "dx", "proc", "specimen", "mtest", "organism", "intake", "output"}
     | {"careunit", "admloc", "language", "vital", "marital", "insurance"}
 )
+_VAGUE = {
+    "vague_dur": "could be minutes or months. Write the unit out.",
+    "vague_date": "has no exact beginning and end. Name the dates.",
+}
 _SHOWN = 6  # of the items that a name fits
 _ANY_ICU, _OF_ICU = "any intensive care unit", {"icustay", "icu", "samestay"}
 # Names from here on are exact, or curated synonyms with one meaning in this database.
@@ -92,14 +96,8 @@ def of_links(linked: LinkedQuestion) -> Reason | None:
                 "unknown_patient", f"There is no patient {text} in this database. Check the id."
             )
     for kind, text in linked.unknown:
-        if kind == "vague_dur":
-            return Reason(
-                "ambiguous_name", f"“{text}” could be minutes or months. Write the unit out."
-            )
-        if kind == "vague_date":
-            return Reason(
-                "ambiguous_name", f"“{text}” has no exact beginning and end. Name the dates."
-            )
+        if kind in _VAGUE:
+            return Reason("ambiguous_name", f"“{text}” {_VAGUE[kind]}")
         if kind == "ambiguous":
             return _of_meanings(text, linked)
         if kind == "unit":
@@ -295,13 +293,8 @@ def _repeated(link: Link, links: tuple[Link, ...], used: set[int]) -> bool:
 
 def of_scores(scores: Mapping[str, float], thresholds: Thresholds) -> Reason | None:
     """The measured signals together: is the risk above the threshold?"""
-    over = any(scores.get(name, 0.0) > limit for name, limit in thresholds.limits.items())
-    if thresholds.limit is not None and risk(scores, thresholds) > thresholds.limit:
-        over = True
-    return _too_risky() if over else None
-
-
-def _too_risky() -> Reason:
+    if not too_risky(scores, thresholds):
+        return None
     return Reason(
         "low_confidence",
         "I am not sure enough that I read the question rightly. Ask in other words.",

@@ -39,7 +39,6 @@ _MAY_BE_IN_NOTES = frozenset(
     {"unlinked_value", "model_declined", "no_form", "out_of_scope", "images", "unused_value",
      "low_confidence", "execution_error", "empty_result"}
 )  # fmt: skip
-_LEFT_OUT = frozenset({"unused_value"})  # there was a query, and its risk tells
 _ID = re.compile(
     r"\b(?:patient|pt|subject)\s*(?:id|number|no\.?)?\s*#?\d+(?:'s)?(?!\w)|#?\b\d{5,}(?:'s)?(?!\w)"
 )
@@ -112,7 +111,7 @@ def choose(
             Scope.NOTE, False, "the tables do not settle it, and it is worded as for notes"
         )
     least = 0.0 if yes_no else MIDDLING
-    if table_risk is not None and table_reason in _LEFT_OUT:
+    if table_risk is not None and table_reason == "unused_value":
         least += (NOTE - MIDDLING) * (1.0 - table_risk)  # a query all but believed is for tables
     if table_reason in _MAY_BE_IN_NOTES and score >= least:
         return Decision(Scope.NOTE, False, "the tables do not say it, and the notes may")

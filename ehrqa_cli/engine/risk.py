@@ -150,6 +150,13 @@ def risk(scores: Mapping[str, float], thresholds: Thresholds) -> float:
     return total
 
 
+def too_risky(scores: Mapping[str, float], thresholds: Thresholds) -> bool:
+    """Is the risk, or a score that has a limit of its own, above its limit?"""
+    if any(scores.get(name, 0.0) > limit for name, limit in thresholds.limits.items()):
+        return True
+    return thresholds.limit is not None and risk(scores, thresholds) > thresholds.limit
+
+
 def probability(scores: Mapping[str, float], thresholds: Thresholds) -> float | None:
     """The calibrated probability that the answer is right; None where nothing was measured."""
     points = thresholds.calibration

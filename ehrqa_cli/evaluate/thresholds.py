@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ehrqa_cli.contracts.errors import EvaluationError
-from ehrqa_cli.engine.risk import Thresholds, goal_key, risk
+from ehrqa_cli.engine.risk import Thresholds, goal_key, risk, too_risky
 from ehrqa_cli.evaluate.fitting import FOLDS, brier, fit_logistic, isotonic
 from ehrqa_cli.evaluate.records import Record
 
@@ -316,10 +316,7 @@ def apply(records: Sequence[Record], thresholds: Thresholds) -> list[Record]:
     """The records as they would be under ``thresholds``: risky answers withheld."""
     out = []
     for record in records:
-        over = _ignored(record, thresholds.ignore)
-        over |= any(record.scores.get(k, 0.0) > v for k, v in thresholds.limits.items())
-        if thresholds.limit is not None:
-            over = over or risk(record.scores, thresholds) > thresholds.limit
+        over = _ignored(record, thresholds.ignore) or too_risky(record.scores, thresholds)
         if record.status == "answered" and over:
             record = replace(record, status="abstained", correct=False, prediction=None)
         out.append(record)

@@ -81,6 +81,11 @@ class Event:
         """The first filter with one of these names, or None."""
         return next((f for f in self.filters if f.name in names), None)
 
+    @property
+    def numbered(self) -> tuple[Filter, ...]:
+        """The visit and the ICU stay that are given by their numbers."""
+        return tuple(f for f in self.filters if f.name in ("visit", "icu") and f.args)
+
     def without(self, *names: str) -> Event:
         """The same event less the filters of these names."""
         return replace(self, filters=tuple(f for f in self.filters if f.name not in names))

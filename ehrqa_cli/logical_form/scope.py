@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ehrqa_cli.contracts.types import PatientScope, Scope
-from ehrqa_cli.logical_form.form import Event, Form, events, selects
+from ehrqa_cli.logical_form.form import Form, events, selects
 from ehrqa_cli.logical_form.grammar import FILMS, HEADS, IMAGE
 
 
@@ -17,15 +17,10 @@ def scope_of(form: Form) -> tuple[Scope, PatientScope]:
         people = any(e.get("female", "male", "aged", "older", "younger") for e in images)
         only = len(images) == len(found) and not people
         scope = Scope.IMAGE if only else Scope.IMAGE_TABLE
-    if any(e.get("patient") or (e.kind in FILMS and e.items) or _by_number(e) for e in found):
+    if any(e.get("patient") or (e.kind in FILMS and e.items) or e.numbered for e in found):
         return scope, PatientScope.SINGLE
     heads = [HEADS[s.head] for s in selects(form)]
     # Questions about what things cost, are called, or how they are given concern no patient.
     if heads and all(head.impersonal for head in heads):
         return scope, PatientScope.NONE
     return scope, PatientScope.GROUP
-
-
-def _by_number(event: Event) -> bool:
-    """Is it in a visit or an ICU stay that is given by its number?"""
-    return any(f.args for f in event.filters if f.name in ("visit", "icu"))

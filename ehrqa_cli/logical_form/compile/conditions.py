@@ -108,8 +108,7 @@ def scope(event: Event, src: EventTable) -> list[str]:
 
     Without an encounter the whole record is meant, what happened outside of visits too.
     """
-    numbered = [f for f in event.filters if f.name in ("visit", "icu") and f.args]
-    if numbered:
+    if numbered := event.numbered:
         rest = replace(event, filters=tuple(f for f in event.filters if f not in numbered))
         return [*(_numbered(f, src) for f in numbered), *scope(rest, src)]
     patient, visit, icu = (event.get(name) for name in ("patient", "visit", "icu"))

@@ -160,7 +160,7 @@ def _per_group(select: Select, group: Group, src: EventTable) -> str:
         middle = where(["2 * r BETWEEN c AND c + 2", *_known(group)])
         return f"SELECT {keys}, AVG( m ) AS v FROM ( {ranked} ){middle} GROUP BY {keys}"
     inner = timed(how, inner, keys) if how in TIMED else inner
-    sql = f"SELECT {keys}, {aggregate(select)} AS v FROM ( {inner} )"
+    sql = f"SELECT {keys}, {aggregate(select, src)} AS v FROM ( {inner} )"
     return f"{sql}{where(_known(group))} GROUP BY {keys}"
 
 
@@ -172,7 +172,7 @@ def _totals_per_group(select: Select, group: Group, src: EventTable) -> str:
         f"FROM {src.origin}{where(rows(select.event))}"
     )
     visits = f"SELECT hadm_id, {keys}, SUM( m ) AS m FROM ( {inner} ) GROUP BY hadm_id, {keys}"
-    sql = f"SELECT {keys}, {aggregate(select)} AS v FROM ( {visits} )"
+    sql = f"SELECT {keys}, {aggregate(select, src)} AS v FROM ( {visits} )"
     return f"{sql}{where(_known(group))} GROUP BY {keys}"
 
 

@@ -125,14 +125,9 @@ def _column(select: Select) -> str:
     return f"SELECT {distinct}{name} FROM {src.origin}{where(found)}"
 
 
-def _identity(src: EventTable) -> str:
-    key = src.identity or {"admissions": "hadm_id", "icustays": "stay_id"}.get(src.table)
-    return f"COUNT( DISTINCT {src.table}.{key} )" if key else "COUNT(*)"
-
-
 def _count(select: Select) -> str:
     src = source(select.event)
-    made = HEADS[select.head].part.format(table=src.table, code=src.code) or _identity(src)
+    made = HEADS[select.head].part.format(table=src.table, code=src.code) or src.number
     counted = select.event.get("times", "times_atleast")
     if counted and select.head in ("exists", "none", "count_names"):
         inner = names.names_by_count(select.event, src, counted)

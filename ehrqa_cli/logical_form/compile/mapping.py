@@ -57,6 +57,12 @@ class EventTable:
         return self.value if "(" in self.value else f"{self.table}.{self.value}"
 
     @property
+    def number(self) -> str:
+        """How its rows are counted: what counts as one is counted once."""
+        key = self.identity or {"admissions": "hadm_id", "icustays": "stay_id"}.get(self.table)
+        return f"COUNT( DISTINCT {self.table}.{key} )" if key else "COUNT(*)"
+
+    @property
     def origin(self) -> str:
         """What follows FROM."""
         return f"( {self.rows} ) AS {self.table}" if self.rows else self.table

@@ -46,12 +46,11 @@ _MADE = {
 TIMED = ("change", "slope")
 
 
-def aggregate(select: Select) -> str:
+def aggregate(select: Select, src: EventTable) -> str:
     """The SQL of a head's aggregate over the column m (the median apart)."""
     spec = HEADS[select.head]
     if spec.how == "count":
-        rows_count = spec.measure == "row" and not source(select.event).identity
-        return "COUNT(*)" if rows_count else "COUNT( DISTINCT m )"
+        return "COUNT(*)" if spec.measure == "row" and not src.identity else "COUNT( DISTINCT m )"
     made = _MADE.get(spec.how) or f"{spec.how.upper()}( m )"
     return in_unit(select, f"( {made} )") if spec.how == "span" else made
 
@@ -79,7 +78,7 @@ def whole(select: Select) -> str:
     if how == "median":
         return median(inner)
     inner = timed(how, inner, "") if how in TIMED else inner
-    return f"SELECT {aggregate(select)} FROM ( {inner} )"
+    return f"SELECT {aggregate(select, src)} FROM ( {inner} )"
 
 
 def median(inner: str) -> str:
@@ -101,4 +100,4 @@ def alone(select: Select) -> str:
     if how == "median" or how in TIMED:
         return whole(select)
     found = where([*rows(select.event), *also])
-    return f"SELECT {aggregate(select)} FROM ( SELECT {value} AS m FROM {src.origin}{found} )"
+    return f"SELECT {aggregate(select, src)} FROM ( SELECT {value} AS m FROM {src.origin}{found} )"

@@ -53,9 +53,8 @@ def top(select: Select) -> str:
         pairs = f"{rank.format('SUM( T1.n )')} {joined(event, relation, src.code, counted=True)}"
         inner = f"SELECT T2.{src.code} AS code, {pairs} GROUP BY T2.{src.code}"
     else:
-        number_of = f"COUNT( DISTINCT {src.table}.{src.identity} )" if src.identity else "COUNT(*)"
         inner = (
-            f"SELECT {column} AS code, {rank.format(number_of)} FROM {src.origin}"
+            f"SELECT {column} AS code, {rank.format(src.number)} FROM {src.origin}"
             f"{where(rows(event))} GROUP BY {column}"
         )
     most = number(select.args[0])
