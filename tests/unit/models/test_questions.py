@@ -81,3 +81,9 @@ def test_no_frame_makes_up_much_of_it() -> None:
                 masked = SLOT.sub(lambda m: f"{{{m[1]}}}", turn["q"]).lower()
                 frames[" ".join(re.findall(r"[a-z{}']+", masked))] += 1
     assert max(frames.values()) / frames.total() <= 0.003, frames.most_common(3)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_placeholder_holds_the_id_of_anybody(path: Path) -> None:
+    held = re.compile(r"\{(?:pat|study|adm|stay):(?!\d\d?\})[^{}]*\}")
+    assert not held.findall(path.read_text(encoding="utf-8"))
