@@ -74,16 +74,15 @@ class LocalModel(Text2Sql):
 
         width = BEAMS if self.method == "beam" else 1
         with self._lock:
-            try:
-                self._check()
-                ids, machine = self.encode(question.text), Machine(_types(question))
-                found = write(self._network, ids, machine, tick, width, self._banned)
-                return [_query(w) for w in found]
-            finally:
-                self.resume()
+            self._check()
+            ids, machine = self.encode(question.text), Machine(_types(question))
+            found = write(self._network, ids, machine, tick, width, self._banned)
+            self._check()
+            return [_query(w) for w in found]
 
     def _check(self) -> None:
         if self._cancel.is_set():
+            self.resume()
             raise Cancelled("cancelled", "")
 
     def cancel(self) -> None:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from ehrqa_cli import modelstore
 from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.logical_form import LEXEMES, TYPES, parse
+from ehrqa_cli.text2sql import local
+from ehrqa_cli.text2sql.decoding import Written, write
 from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.text2sql.tokens import special_tokens
 
@@ -91,6 +94,21 @@ def test_a_cancel_just_before_is_not_lost(model: LocalModel) -> None:
     assert model.generate(QUESTION)
     model.cancel()
     model.resume()
+    assert model.generate(QUESTION)
+
+
+def test_a_cancel_after_the_last_token_is_not_lost(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_cancel(*given: Any) -> list[Written]:
+        found = write(*given)
+        model.cancel()
+        return found
+
+    monkeypatch.setattr(local, "write", write_and_cancel)
+    with pytest.raises(Cancelled):
+        model.generate(QUESTION)
+    monkeypatch.undo()
     assert model.generate(QUESTION)
 
 
