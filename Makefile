@@ -14,7 +14,7 @@ PACKAGES := plugins/template/ehrqa_template $(foreach plugin,$(wildcard plugins/
 RECIPES := $(sort $(patsubst %/,%,$(dir $(wildcard models/*/*.py))))
 # These two import modules of another recipe.
 beside_mimic_cxr := models/vision
-beside_nearest := models/answerability
+beside_encoder := models/text2sql
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: setup demo test test-backends wheel clean

@@ -16,7 +16,7 @@ from typing import IO, Any, ClassVar
 
 from ehrqa_cli import sqlitefile
 from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.contracts.types import Answer, PatientScope, Question, Scope, Status
+from ehrqa_cli.contracts.types import WITHHELD, Answer, PatientScope, Question, Scope, Status
 
 TABLE = "answers"
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
@@ -53,11 +53,11 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     """The fields of interface ``ask --json``, in their order, as plain values.
 
     No timings and no wall-clock time, so that two runs give the same bytes. ``reason`` is null,
-    or for an abstention ``{"kind": ..., "sentence": ..., "signal": ...}``: the kind for people,
-    and the check that withheld the answer where that is another word.
+    or for an abstention and a tentative answer ``{"kind": ..., "sentence": ..., "signal": ...}``:
+    the kind for people, and the check that withheld the answer where that is another word.
     """
     reason = None
-    if answer.status is Status.ABSTAINED:
+    if answer.status in WITHHELD:
         kind = answer.reason_public or answer.reason_kind or "unknown"
         reason = {"kind": kind, "sentence": answer.reason or ""}
         if answer.reason_kind and answer.reason_kind != kind:
@@ -76,6 +76,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         "choice": answer.choice,
         "confidence": _rounded(answer.confidence),
         "reason": reason,
+        "reading": dict(answer.reading) if answer.reading else None,
         "suggestions": list(answer.suggestions),
         "alternatives": [dict(item) for item in answer.alternatives],
         "logical_form": answer.logical_form,
@@ -108,6 +109,7 @@ def answer_from(record: dict[str, Any], question: Question) -> Answer:
         reason_kind=reason.get("signal") or reason.get("kind"),
         reason=reason.get("sentence"),
         reason_public=reason.get("kind"),
+        reading=record.get("reading"),
         suggestions=tuple(record["suggestions"]),
         alternatives=tuple(dict(item) for item in record.get("alternatives", ())),
         evidence=tuple(dict(item) for item in record["evidence"]),

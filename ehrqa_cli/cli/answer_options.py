@@ -54,6 +54,8 @@ class BatchOptions:
     reader: str = "embedded"
     films: bool = False
     concepts: tuple[Path, ...] = ()
+    tentative: bool = False
+    taught: bool = True
 
     def session(self) -> Session:
         """Open the session these options ask for; use it as a context manager."""
@@ -71,6 +73,8 @@ class BatchOptions:
             reader=self.reader,
             vision=self.vision,
             concepts=self.concepts,
+            tentative=self.tentative,
+            taught=self.taught,
             graphs=read_graphs(
                 self.scene_graphs,
                 db=self.db,
@@ -113,7 +117,6 @@ def answer_options(command: Command) -> Command:
                 metavar="NAME",
                 help="The text-to-SQL model, by its plugin's name [default: local].",
             ),
-            click.option("--fast", is_flag=True, help="Ask no second opinion of the question."),
             click.option(
                 "--careful",
                 is_flag=True,
@@ -129,6 +132,11 @@ def answer_options(command: Command) -> Command:
                 type=FILE,
                 metavar="FILE",
                 help="Decide by this file [default: as calibrated, else the model's].",
+            ),
+            click.option(
+                "--tentative",
+                is_flag=True,
+                help="Run a reading that is only doubted, and mark its answer as unverified.",
             ),
             concepts_option,
             scene_graphs_option,
@@ -168,9 +176,6 @@ def _parts(flags: dict[str, Any]) -> dict[str, Any]:
     resolved = config.resolve()
     settings = resolved.settings
     scope = flags.pop("scope")
-    fast, careful = flags.pop("fast"), flags.pop("careful")
-    if fast and careful:
-        raise UsageError("--fast and --careful exclude each other", "leave one of them out")
     images, vision = flags.pop("images"), flags.pop("vision")
     return {
         "as_of": _or_set(flags.pop("as_of"), resolved, "as_of", check_time),
@@ -178,13 +183,15 @@ def _parts(flags: dict[str, Any]) -> dict[str, Any]:
         "scope": Scope(scope) if scope else None,
         "model": flags.pop("model") or settings.model,
         "log": settings.log and not flags.pop("no_log"),
-        "mode": Mode.FAST if fast else Mode.CAREFUL if careful else Mode.NORMAL,
+        "mode": Mode.CAREFUL if flags.pop("careful") else Mode.NORMAL,
         "goal": _or_set(flags.pop("goal"), resolved, "goal", goal_key),
         "thresholds": _or_set(flags.pop("thresholds"), resolved, "thresholds", Thresholds.load),
         "scene_graphs": labels(flags.pop("scene_graphs"), images, vision),
         "images": images,
         "vision": vision,
         "reader": flags.pop("reader") or settings.reader,
+        "tentative": flags.pop("tentative"),
+        "taught": settings.taught,
         "concepts": own_concepts(flags.pop("concepts"), resolved),
     }
 

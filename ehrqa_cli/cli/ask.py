@@ -15,7 +15,7 @@ from ehrqa_cli.cli.questions import check_text, read_choices
 from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, Question, Status
 
-EXIT_CODES = {Status.ANSWERED: 0, Status.FAILED: 1, Status.ABSTAINED: 3}
+EXIT_CODES = {Status.ANSWERED: 0, Status.TENTATIVE: 0, Status.FAILED: 1, Status.ABSTAINED: 3}
 
 
 @click.command(short_help="Answer one question about the EHR.")
@@ -29,7 +29,8 @@ def ask(question: str, **flags: Any) -> int:
     """Answer QUESTION (at most 2,000 characters) about the EHR.
 
     Shows the answer, how the question was read, the rows it rests on and the confidence. When
-    ehrqa cannot be sure, it says "I don't know", why, and which near questions it could answer.
+    ehrqa cannot be sure, it says "I don't know", why, how it read the question, and which near
+    questions it could answer.
 
     \b
     Examples:
@@ -38,9 +39,10 @@ def ask(question: str, **flags: Any) -> int:
           --as-of 2100-12-31 --explain
       ehrqa ask "what is her gender?" --patient 10018081 --db ehr.sqlite --json
       ehrqa ask "median age of the admitted patients?" --db ehr.sqlite --careful
+      ehrqa ask "which drugs most often in 2100?" --db ehr.sqlite --tentative
 
     \b
-    Exit codes: 0 answered, 1 failed, 2 usage or configuration, 3 abstained.
+    Exit codes: 0 answered (or tentative), 1 failed, 2 usage or configuration, 3 abstained.
     """
     options = read_answer_options(flags)
     choices = read_choices(flags["choices"]) if flags["choices"] else ()

@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "chat": ("ehrqa_cli.tui.command", "chat", "Talk with the EHR in the terminal."),
     "batch": ("batch.command", "batch", "Answer a file of questions."),
     "calibrate": ("calibrate", "calibrate", "Choose on your own questions how sure to be."),
+    "teach": ("teach", "teach", "Keep what you meant by a question that was withheld."),
     "sql": ("sql", "sql", "Run a SELECT of your own, under the same guard and limits."),
     "neuralsql": ("neuralsql", "neuralsql", "Run a NeuralSQL query of your own."),
     "vqa": ("vqa", "vqa", "Ask one question about one chest X-ray."),

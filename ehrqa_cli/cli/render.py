@@ -12,17 +12,28 @@ SHOWN_ROWS = 20
 _LABEL = 12  # columns of the labels on the left
 
 
-def answer_lines(answer: Answer, explain: bool = False, all_in: str = "--json") -> Iterator[str]:
+def answer_lines(
+    answer: Answer,
+    explain: bool = False,
+    all_in: str = "--json",
+    run_by: str = "--tentative",
+    teach_by: str = "ehrqa teach add",
+) -> Iterator[str]:
     """The answer's lines: the sentence, then what it rests on; with ``explain`` how it came.
-    ``all_in`` names where that is which is left out."""
+    ``all_in`` names where that is which is left out, ``run_by`` and ``teach_by`` what runs a
+    withheld reading and keeps it."""
     yield headline(answer)
     if answer.status is Status.FAILED:
         return
+    if doubt := doubt_line(answer, run_by, teach_by):
+        yield f"  {doubt}"
+    for number, (reading, given) in enumerate(readings(answer)):
+        yield _field("" if number else "unverified", f"{reading}: {given}")
     for number, text in enumerate(answer.suggestions):
         yield _field("" if number else "could ask", text)
     if answer.choice:
         yield _field("choice", answer.choice)
-    if answer.description:
+    if answer.description and answer.status is not Status.ABSTAINED:
         yield _field("read as", answer.description)
     yield from _rows(answer, all_in)
     yield from _evidence(answer, all_in)
@@ -37,6 +48,25 @@ def headline(answer: Answer) -> str:
     if answer.status is Status.FAILED:
         return "No answer: " + (answer.error or {}).get("message", "it failed")
     return answer.text or "(nothing)"
+
+
+def doubt_line(answer: Answer, run_by: str, teach_by: str) -> str:
+    """How a withheld question was read, and what ``run_by`` does; of a tentative answer why it
+    would be withheld, and what ``teach_by`` does. "" for other answers."""
+    if answer.status is Status.TENTATIVE:
+        return (
+            f"Not checked: {answer.reason} If the reading is what you meant, {teach_by} keeps it."
+        )
+    if answer.status is not Status.ABSTAINED or answer.reading is None:
+        return ""
+    told = f"I read it as: {answer.reading['description']}."
+    return f"{told} {run_by} runs it, unchecked." if answer.reading["runs"] else told
+
+
+def readings(answer: Answer) -> list[tuple[str, str]]:
+    """(reading, what it gives) of a question that was asked back, where it gives anything."""
+    listed = ((item["description"], item.get("answer")) for item in answer.alternatives)
+    return [(said, given) for said, given in listed if given is not None]
 
 
 def _field(label: str, text: str) -> str:

@@ -38,6 +38,7 @@ class Settings:
     goal: str | None = None
     thresholds: Path | None = None
     concepts: tuple[Path, ...] = ()
+    taught: bool = True
     log: bool = True
     log_file: Path | None = None
     theme: str | None = None
@@ -132,6 +133,7 @@ FIELDS = (
         '["concepts.toml"]',
         "files of your own concepts [default: the one beside db]",
     ),
+    Field("taught", SettingKind.SWITCH, "true", "whether what you taught is answered"),
     Field("log", SettingKind.SWITCH, "true", "whether answers are kept in the answer log"),
     Field("log_file", SettingKind.PATH, '"/data/answers.db"', "where the answer log is"),
     Field("theme", SettingKind.TEXT, '"nord"', "the colours of the chat", ("chat",)),

@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ehrqa_cli.contract_suite.checking import Check, demand, refusal
 from ehrqa_cli.contracts.benchmarks import Benchmark, BenchmarkItem, Record
 from ehrqa_cli.contracts.errors import EhrqaError
-from ehrqa_cli.contracts.types import Answer, Row, Status
+from ehrqa_cli.contracts.types import WITHHELD, Answer, Row, Status
 from ehrqa_cli.evaluate.answering import whole
 
 
@@ -101,10 +101,15 @@ def gold_is_right(subject: Subject) -> None:
 def silence_is_not_right(subject: Subject) -> None:
     """An answer that was declined, failed or is empty is not right where there is gold."""
     for item in subject.items():
-        for status in (Status.ABSTAINED, Status.FAILED):
+        for status in (*WITHHELD, Status.FAILED):
             record = subject.record(item, Answer(item.question, status))
             demand(_plain(dict(record)), "a record is no plain value")
             demand(record["correct"] is False, f"{item.question.id}: {status} counts as right")
+        unchecked = replace(
+            subject.benchmark.perfect(item, subject.execute), status=Status.TENTATIVE
+        )
+        record = subject.record(item, unchecked)
+        demand(record["correct"] is False, f"{item.question.id}: unchecked rows count as right")
 
 
 def figures_are_numbers(subject: Subject) -> None:

@@ -167,8 +167,8 @@ class Benchmark(ABC):
         """What to record of one answer, of JSON's types: ``correct`` (true or false, and false
         for an answer that was declined) and whatever ``aggregate`` reads.
 
-        ``answer`` may be of status abstained or failed. Raises EvaluationError for a gold that
-        cannot be had.
+        ``answer`` may be of status abstained, tentative (which is declined too) or failed. Raises
+        EvaluationError for a gold that cannot be had.
         """
 
     def record(self, item: BenchmarkItem, answer: Answer, execute: Execute) -> dict[str, Any]:

@@ -139,6 +139,12 @@ class Text2Sql(ABC):
     ) -> list[Query]:
         """Scored queries, best first. Raises ModelError, and Cancelled after ``cancel``."""
 
+    def insist(self, question: LinkedQuestion) -> Query | None:
+        """What it would write if it might not abstain, to know which questions are near; None from
+        a model that cannot tell. Raises as ``generate`` does."""
+        del question
+        return None
+
     @abstractmethod
     def provenance(self) -> Mapping[str, str]:
         """Model id, file hash and versions, enough to repeat the answer."""

@@ -34,11 +34,17 @@ class PatientScope(StrEnum):
 
 
 class Status(StrEnum):
-    """How an answer ended. Declining is ``abstained``; ``failed`` is for faults."""
+    """How an answer ended. Declining is ``abstained``; ``failed`` is for faults; ``tentative`` is
+    an answer that is withheld and shown unchecked, because that was asked for."""
 
     ANSWERED = "answered"
+    TENTATIVE = "tentative"
     ABSTAINED = "abstained"
     FAILED = "failed"
+
+
+# Of these none is an answer: whoever counts answers counts both as declined.
+WITHHELD = frozenset({Status.ABSTAINED, Status.TENTATIVE})
 
 
 @dataclass(frozen=True)
@@ -142,9 +148,12 @@ class Answer:
 
     For an abstention ``reason_kind`` is the check that withheld the answer (engine.confidence),
     ``reason_public`` what it means to a person (engine.reasons), and ``suggestions`` are the
-    nearest questions that can be answered. ``concepts`` say what names were taken to mean, each
+    nearest questions that can be answered. ``reading`` is how it was read, where it could be:
+    {logical_form, description, concepts, runs}; ``runs``: it can be run as a tentative answer,
+    which has all of these too. ``concepts`` say what names were taken to mean, each
     {mention, concept, kind, about, members, shown}. ``alternatives`` are the readings to choose
-    from where a name of the question means several things, each {description, logical_form}.
+    from where a name of the question means several things, each {description, logical_form,
+    answer}; its answer is unchecked, and None where it gives nothing.
     """
 
     question: Question
@@ -161,6 +170,7 @@ class Answer:
     reason_kind: str | None = None
     reason: str | None = None
     reason_public: str | None = None
+    reading: dict[str, Any] | None = None
     suggestions: tuple[str, ...] = ()
     alternatives: tuple[dict[str, Any], ...] = ()
     logical_form: str | None = None

@@ -13,16 +13,18 @@ from ehrqa_cli.contracts.types import Answer, PatientScope, Result, Status
 from ehrqa_cli.engine import meant
 from ehrqa_cli.engine.asked_back import NOTHING, Offer
 from ehrqa_cli.engine.choices import chosen
+from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import MixedAnswer
 from ehrqa_cli.engine.note_path import cited
 from ehrqa_cli.engine.note_route import scope_by_words
 from ehrqa_cli.engine.question_run import Evidence, Known, Run, Withheld
-from ehrqa_cli.engine.reasons import Told
+from ehrqa_cli.engine.reasons import Told, may_run
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.sources import concepts_of
 from ehrqa_cli.engine.text import value_of
 from ehrqa_cli.logical_form import print_form
 
+UNVERIFIED = "Unverified: "  # how a tentative answer begins
 _QUERY = ("logical_form", "description", "neuralsql", "executed_sql")
 
 
@@ -90,11 +92,24 @@ def of_film(run: Run, found: Answer) -> Answer:
     )
 
 
+def tentative(found: Answer, reason: Reason, told: Told) -> Answer:
+    """Rows that would have been withheld for ``reason``: marked, and counted as no answer."""
+    return replace(
+        found,
+        status=Status.TENTATIVE,
+        text=f"{UNVERIFIED}{found.text}",
+        reason_kind=reason.kind,
+        reason=told.sentence,
+        reason_public=told.kind,
+        reading=_reading(found, runs=True),
+    )
+
+
 def withheld(run: Run, held: Withheld, told: Told, offer: Offer = NOTHING) -> Answer:
     """An abstention: why, in words for people, where to look, and what could be asked instead."""
     if _weighed(run.known):
-        _ = run.session.active_thresholds  # by them it was decided, so they are told
-    return Answer(
+        _ = run.session.thresholds  # by them it was decided, so they are told
+    answer = Answer(
         run.question,
         Status.ABSTAINED,
         text=f"I don't know. {told.sentence}",
@@ -106,6 +121,19 @@ def withheld(run: Run, held: Withheld, told: Told, offer: Offer = NOTHING) -> An
         evidence=held.evidence,
         **_common(run),
     )
+    if run.known.reading is None:
+        return answer
+    return replace(answer, reading=_reading(answer, runs=may_run(held.reason, told)))
+
+
+def _reading(answer: Answer, runs: bool) -> dict[str, Any]:
+    """How the question was read; ``runs``: that can be run as a tentative answer."""
+    return {
+        "logical_form": answer.logical_form,
+        "description": answer.description,
+        "concepts": list(answer.concepts),
+        "runs": runs,
+    }
 
 
 def failed(run: Run, error: EhrqaError) -> Answer:
@@ -174,6 +202,8 @@ def _provenance(run: Run) -> dict[str, Any]:
     }
     if known.notes_read and session.notes is not None:
         out["notes"] = session.notes.fingerprint()
+    if known.taught is not None:
+        out["taught"] = known.taught
     if known.third_sql is not None:
         out["third_sql"] = known.third_sql
     if (database := SessionParts.database.open(session)) is not None:
@@ -184,7 +214,7 @@ def _provenance(run: Run) -> dict[str, Any]:
     if known.linked is not None and session.own_concepts and not session.layout.ehrsql:
         out["concepts"] = concepts_of(session)
     if _weighed(known) and SessionParts.thresholds.is_open(session):
-        told = session.active_thresholds.told()
+        told = session.thresholds.told()
         out["thresholds"] = {"from": session.thresholds_from, **told}
     return out
 
@@ -207,7 +237,7 @@ def _models(run: Run) -> dict[str, Any]:
     known, session = run.known, run.session
     taken = (
         ("text2sql", SessionParts.model.open(session), known.query is not None),
-        ("second", SessionParts.second.open(session), "consult" in run.timings),
+        ("judge", SessionParts.judge.open(session), "judge" in run.timings),
         ("third", SessionParts.third.open(session), "compare_answers" in run.timings),
         ("router", SessionParts.note_router.open(session), "note_score" in run.scores),
         ("images", session.graphs if known.done and known.done.steps else None, True),

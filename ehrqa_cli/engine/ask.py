@@ -12,7 +12,7 @@ from dataclasses import replace
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
 from ehrqa_cli.contracts.types import Answer, LinkedQuestion, Question, Scope
 from ehrqa_cli.engine import answers, note_path, reasons
-from ehrqa_cli.engine.asked_back import NOTHING, Offer, readings_of
+from ehrqa_cli.engine.asked_back import NOTHING, Offer, readings_of, several_of
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import Mixed, split
 from ehrqa_cli.engine.note_path import SILENT, TABLES_ALONE, Readers, notes_alone, readers
@@ -23,9 +23,18 @@ from ehrqa_cli.engine.reasons import Told
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.session_parts import SessionParts
 from ehrqa_cli.engine.suggest import suggestions_for
+from ehrqa_cli.engine.teaching import recall, unverified
 from ehrqa_cli.engine.text import clean_question
 from ehrqa_cli.engine.times import check_time
-from ehrqa_cli.engine.ways import by_both, by_film, by_notes, by_study, by_tables
+from ehrqa_cli.engine.ways import (
+    by_both,
+    by_film,
+    by_notes,
+    by_reading,
+    by_study,
+    by_tables,
+    by_taught,
+)
 
 # A path pauses where many questions gain by it: with a linked question, to be sent what was written
 # for it (None: the model is asked now), and with None before what may take a minute.
@@ -78,12 +87,7 @@ class Asking:
         """Go to the end; the answer, written to the log. Raises UsageError and Cancelled."""
         while self._answer is None:
             self.go()
-        session = self.run.session
-        if warning := session.record(self._answer):
-            session.warnings.append(warning)
-        while session.warnings:
-            self.run.on_event("warning", session.warnings.pop(0))
-        return self._answer
+        return self.run.keep(self._answer)
 
 
 def _path(run: Run) -> Path:
@@ -94,6 +98,12 @@ def _path(run: Run) -> Path:
         except Withheld as held:
             stopped = held
         yield None
+        if run.session.tentative:
+            try:
+                if (found := unverified(run, stopped.reason)) is not None:
+                    return found
+            except Withheld as held:
+                stopped = held
         told, offer = run.take(console, stopped.reason)
         return answers.withheld(run, stopped, told, offer)
     except (UsageError, Cancelled):
@@ -103,6 +113,10 @@ def _path(run: Run) -> Path:
 
 
 def _answered(run: Run) -> Path:
+    known = run.take(recall) if run.session.taught else None
+    if known is not None:
+        yield None
+        return by_taught(run, known.form, {"when": known.when})
     way = run.take(choose)
     if isinstance(way, Readers) and way.first.scope is not Scope.NOTE:
         return (yield from _tables_first(run, way))
@@ -124,7 +138,7 @@ def _tables_first(run: Run, way: Readers) -> Path:
     except Withheld as held:
         if not way.first.other or way.again is None or held.reason.kind == "sources_differ":
             raise
-        sure = probability(run.scores, run.session.active_thresholds)
+        sure = probability(run.scores, run.session.thresholds)
         again = way.again(
             table_reason=held.reason.kind, table_risk=None if sure is None else 1.0 - sure
         )
@@ -179,9 +193,13 @@ def choose(run: Run) -> OneStudy | Mixed | Readers | None:
 def console(run: Run, reason: Reason) -> tuple[Told, Offer]:
     """For a withheld answer: say why in a person's words, and what could be answered instead."""
     linked = run.known.linked
-    told = reasons.explain(reason, linked, run.session.reason_model)
+    told = reasons.explain(reason, linked, run.session.judge)
     if linked is None or not told.offer:
         return told, NOTHING
     if reason.kind == "ambiguous_name" and linked.ambiguous:
-        return told, readings_of(run, linked)
+        return told, readings_of(run, linked, by_reading)
+    if reason.kind == "low_confidence" and told.kind == "not_sure":
+        if several := several_of(run, linked, by_reading):
+            return reasons.SEVERAL, Offer(readings=several)
+        told = reasons.lacking(told, run.known.reading, linked, run.session.judge)
     return told, Offer(suggestions_for(run, linked))

@@ -80,12 +80,23 @@ _NOUNS = {
 }  # fmt: skip
 
 
+# Doubts whether the question was read rightly: a person who sees the reading can tell.
+_OF_READING = frozenset({"low_confidence", "unused_value"})
+
+
 @dataclass(frozen=True)
 class Reason:
-    """Why an answer is withheld: one of KINDS, and a sentence for people."""
+    """Why an answer is withheld: one of KINDS, and a sentence for people. ``certain``: it is no
+    doubt, the question contradicts the record."""
 
     kind: str
     sentence: str
+    certain: bool = False
+
+    @property
+    def doubt(self) -> bool:
+        """Is it only a doubt whether the question was read rightly?"""
+        return self.kind in _OF_READING and not self.certain
 
 
 def of_links(linked: LinkedQuestion) -> Reason | None:
@@ -324,16 +335,11 @@ def link_scores(links: tuple[Link, ...], used: set[int]) -> dict[str, float]:
     }
 
 
-def opinion_scores(found: Mapping[str, float]) -> dict[str, float]:
-    """The second opinion's scores, and of those that a linear risk cannot use as they are:
-    ``disagreement``, and ``unanswerable_logit``, the log-odds, which tell 0.999 from 0.9999."""
-    out = dict(found)
-    if "agreement" in out:
-        out["disagreement"] = 1.0 - out["agreement"]
-    if "p_unanswerable" in out:
-        p = min(max(out["p_unanswerable"], 1e-6), 1.0 - 1e-6)
-        out["unanswerable_logit"] = math.log(p / (1.0 - p))
-    return out
+def kind_scores(kinds: Mapping[str, float]) -> dict[str, float]:
+    """From the log-probabilities of what sort of question it is: ``p_unanswerable``, and its
+    log-odds ``unanswerable_logit``, which tell 0.999 from 0.9999."""
+    p = min(max(1.0 - math.exp(kinds["answerable"]), 1e-6), 1.0 - 1e-6)
+    return {"p_unanswerable": p, "unanswerable_logit": math.log(p / (1.0 - p))}
 
 
 def result_scores(result: Result) -> dict[str, float]:

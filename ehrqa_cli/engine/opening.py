@@ -32,6 +32,8 @@ def open_session(
     reader: str | NoteReader = "embedded",
     vision: str | None = None,
     concepts: Iterable[Path] = (),
+    tentative: bool = False,
+    taught: bool = False,
 ) -> Session:
     """A session over the EHR in ``db``; nothing is opened before it is needed.
 
@@ -43,6 +45,9 @@ def open_session(
     ``goal`` is one that the thresholds have a limit for, such as ``penalty=5``; ``graphs`` answers
     questions about images (``ehrqa_cli.vqa.Vqa``), which are declined without it.
     ``concepts`` are files of the user's own (docs/concepts.md), over the one beside ``db``.
+    ``tentative``: where it is only doubted whether the question was read rightly, the reading is
+    run and its answer marked; ``taught``: wordings that were taught on this computer are answered,
+    as the commands do (docs/declining.md).
     Raises UsageError for a wrong time, goal, thresholds or concepts file.
     """
     from ehrqa_cli.ehr.open import path_of
@@ -52,6 +57,7 @@ def open_session(
         as_of = check_time(as_of)
     named: dict[str, Any] = {"as_of": as_of, "log": log, "scope": scope, "mode": mode}
     named |= {"vision": vision, "model": model, "reader": reader, "concepts": tuple(concepts)}
+    named |= {"tentative": tentative, "taught": taught}
     again = partial(open_session, db, thresholds=thresholds, goal=goal, **named)
     told = "the caller"
     if isinstance(thresholds, Path):

@@ -14,9 +14,8 @@ THRESHOLDS_FILE = "text2sql/thresholds.json"
 
 
 class Mode(StrEnum):
-    """How much is done to be sure: ``fast`` asks no second opinion, ``careful`` a third one too."""
+    """How much is done to be sure: ``careful`` asks a larger model for the same answer too."""
 
-    FAST = "fast"
     NORMAL = "normal"
     CAREFUL = "careful"
 

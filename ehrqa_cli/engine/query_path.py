@@ -74,9 +74,9 @@ def _linked(run: Run, text: str) -> LinkedQuestion:
     return run.session.linker.link(text, patient_id=question.patient_id, study_id=question.study_id)
 
 
-def write(run: Run, linked: LinkedQuestion, given: Given = None) -> Query:
-    """Let the model write queries for the linked question, unless they are ``given``, and take the
-    first with its scores."""
+def write(run: Run, linked: LinkedQuestion, given: Given = None) -> list[Query]:
+    """Let the model write queries for the linked question, unless they are ``given``; the scores
+    of the first, which is its best, are noted."""
     if isinstance(given, EhrqaError):
         raise given
     if given is None:
@@ -88,7 +88,7 @@ def write(run: Run, linked: LinkedQuestion, given: Given = None) -> Query:
         run.scores.update(given[0].scores)
     if reason := confidence.of_queries(given):
         raise Withheld(reason)
-    return given[0]
+    return given
 
 
 def understand(run: Run, linked: LinkedQuestion, query: Query) -> Written:
@@ -174,16 +174,18 @@ def _of_films(run: Run, links: Sequence[Link], used: set[int]) -> set[int]:
             found.add(number)
         else:
             told = f"Study {films[0]} is not one of patient {link.value}. Check the numbers."
-            run.check(confidence.Reason("unused_value", told))
+            run.check(confidence.Reason("unused_value", told, certain=True))
     return found
 
 
-def consult(run: Run, written: Written) -> None:
-    """Ask the second opinion, where there is one, what it thinks of the question and the form."""
-    second = run.session.second
-    if second is not None:
-        form = print_form(written.reading.written) if written.reading is not None else None
-        run.scores.update(confidence.opinion_scores(second.scores(written.linked, form)))
+def contradiction(run: Run, written: Written) -> None:
+    """Does the question contradict the record? What the reading leaves out of it is no matter: a
+    person has seen the reading, or is to see it."""
+    try:
+        compare(run, written)
+    except Withheld as held:
+        if not held.reason.doubt:
+            raise
 
 
 def weigh(run: Run, written: Written) -> None:
@@ -191,7 +193,7 @@ def weigh(run: Run, written: Written) -> None:
     all are joined after it."""
     if run.session.mode is Mode.CAREFUL:
         return
-    reason = confidence.of_scores(run.scores, run.session.active_thresholds)
+    reason = confidence.of_scores(run.scores, run.session.thresholds)
     if reason and run.session.layout.ehrsql:
         reason = namesakes.instead(written, reason, run.session.linker)
     run.check(reason)
@@ -211,7 +213,7 @@ def execute(run: Run, sql: str, bound: Form | None) -> Execution:
             sql,
             session.database,
             as_of=run.known.as_of,
-            limits=session.limits,
+            limits=run.limits or session.limits,
             graphs=session.graphs,
         )
     except (LimitExceeded, Cancelled):
@@ -243,7 +245,8 @@ def compare_answers(run: Run, linked: LinkedQuestion, result: Result) -> None:
     session = run.session
     if session.mode is not Mode.CAREFUL:
         return
-    near = session.second.nearest(linked, session.third.examples) if session.second else ()
+    asked = run.known.query.logical_form if run.known.query else None
+    near = session.known.nearest(asked, linked, session.third.examples) if asked else ()
     other = session.third.answer(
         linked, near, session.database, as_of=run.known.as_of, limits=session.limits
     )
@@ -254,7 +257,7 @@ def compare_answers(run: Run, linked: LinkedQuestion, result: Result) -> None:
 
 def decide(run: Run, result: Result) -> None:
     """All signals together, those of the result too; then whether there is anything to tell."""
-    thresholds = run.session.active_thresholds
+    thresholds = run.session.thresholds
     risky = confidence.of_scores(run.scores, thresholds)
     if risky is not None and risky.kind not in thresholds.ignore:
         raise Withheld(risky)

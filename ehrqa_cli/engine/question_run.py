@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError
-from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question
+from ehrqa_cli.contracts.types import Answer, Limits, LinkedQuestion, Query, Question
 from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.encounters import Named
 from ehrqa_cli.engine.route import Route
@@ -34,6 +34,14 @@ class Withheld(Exception):
         super().__init__(reason.sentence)
         self.reason = reason
         self.evidence = evidence
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another reading, and how many nats it is ``behind`` the one that was taken."""
+
+    query: Query
+    behind: float
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,10 @@ class Written:
 class Known:
     """What the answer tells of the way to it, wherever that ended: None is what was not reached.
 
-    ``encounters`` are the kinds of encounter that the question names, where the database has
-    several; ``linked`` is the question without those names then. ``notes_read``: what the notes
-    say is part of the answer, or of why there is none.
+    ``rivals`` are the readings that are nearly as good, the nearest first. ``encounters`` are the
+    kinds of encounter that the question names, where the database has several; ``linked`` is the
+    question without those names then. ``notes_read``: what the notes say is part of the answer, or
+    of why there is none. ``taught`` is when a person said that the reading is meant, {when}.
     """
 
     as_of: str = ""
@@ -76,23 +85,27 @@ class Known:
     encounters: tuple[Named, ...] = ()
     route: Route | None = None
     query: Query | None = None
+    rivals: tuple[Rival, ...] = ()
     reading: Reading | None = None
     neuralsql: str | None = None
     done: Execution | None = None
     third_sql: str | None = None
     notes_read: bool = False
+    taught: dict[str, str] | None = None
 
 
 @dataclass
 class Run:
     """One question, the session that answers it, and what was measured on the way.
 
-    ``timings`` are in seconds by step; ``scores`` are the signals that confidence is made of.
+    ``limits`` are of this question where they are not the session's. ``timings`` are in seconds
+    by step; ``scores`` are the signals that confidence is made of.
     """
 
     question: Question
     session: SessionParts
     on_event: OnEvent = lambda _name, _what: None
+    limits: Limits | None = None
     known: Known = field(default_factory=Known)
     scores: dict[str, float] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -112,10 +125,19 @@ class Run:
             self.timings[name] = seconds
             self.on_event(f"{name}.done", seconds)
 
+    def keep(self, answer: Answer) -> Answer:
+        """The answer, written to the log if that is on, with the session's warnings told."""
+        session = self.session
+        if warning := session.record(answer):
+            session.warnings.append(warning)
+        while session.warnings:
+            self.on_event("warning", session.warnings.pop(0))
+        return answer
+
     def check(self, reason: Reason | None, evidence: Evidence = ()) -> None:
         """Withhold the answer for ``reason``, unless the thresholds say to note it and go on."""
         if reason is None:
             return
-        if reason.kind not in self.session.active_thresholds.ignore:
+        if reason.kind not in self.session.thresholds.ignore:
             raise Withheld(reason, evidence)
         self.scores[f"ignored_{reason.kind}"] = 1.0

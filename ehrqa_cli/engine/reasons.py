@@ -1,28 +1,27 @@
 """Why an answer is withheld, for people: a kind, a plain sentence, and whether to offer others.
 
 The checks of engine.confidence say which signal withheld an answer. Where that is the model's own
-doubt, a small linear classifier over the words of the linked question (models/reasons) says what
-sort of question it is: it was trained on the builder's unanswerable families. It only words a
-refusal; it never decides one. Below ``SURE`` the sentence stays general.
+doubt, the judge's head of kinds (models/encoder) says what sort of question it is. Below ``SURE``
+the sentence stays general.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ehrqa_cli.contracts.errors import ModelError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.confidence import Reason
+from ehrqa_cli.logical_form import describe
 from ehrqa_cli.words.lists import word_list
 
-REASONS_FILE = "reasons/reasons.json"
+if TYPE_CHECKING:
+    from ehrqa_cli.encoder.judge import Judge
+    from ehrqa_cli.engine.question_run import Reading
 
 # Kinds for people, in the order of the documentation.
 PUBLIC_KINDS = (
@@ -70,6 +69,8 @@ _NO_OFFER = frozenset(
         "mixed_patient",
     }
 )
+# Questions that no reading of the records answers, whatever it says.
+_NOT_OF_RECORDS = frozenset({"outside_knowledge", "prediction", "changes_data"})
 # Doubt of the model: the question may tell why.
 _DOUBT = frozenset({"model_declined", "no_form", "low_confidence"})
 # A question that was given a query after all needs clearer words to be called something else.
@@ -90,7 +91,6 @@ _SQL = re.compile(
 _LANGUAGES = Path(__file__).with_name("languages.txt")
 _FOREIGN = word_list(_LANGUAGES, "foreign")
 _ENGLISH = word_list(_LANGUAGES, "English")
-_NGRAM_WORD = re.compile(r"<[a-z_]+>|[^\W\d_]+(?:'[^\W\d_]+)?|\?|\d+")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Told:
     offer: bool = True
 
 
-# The classes of the classifier. ``answerable`` is one of them: it explains nothing.
+# The kinds that the judge tells apart; ``answerable`` is one of them: it explains nothing.
 TELL: Mapping[str, Told] = {
     "not_in_database": Told(
         "not_in_database",
@@ -129,17 +129,25 @@ TELL: Mapping[str, Told] = {
     ),
     "chitchat": Told("outside_knowledge", "This does not ask about the records.", offer=False),
     "other_language": Told("ambiguous", "I read questions in English only.", offer=False),
+    "half": Told(
+        "not_in_database",
+        "A part of this is not in the database. Ask for the rest alone.",
+    ),
     "too_complex": Told(
         "not_sure", "I cannot compute this from the records yet. Ask for one thing at a time."
     ),
 }
+SEVERAL = Told(
+    "ambiguous", "I can read this in several ways, which give different answers. Say which."
+)
 _NO_PATIENT = Told(
     "ambiguous", "The question names no patient. Add the patient's id, or give it with --patient."
 )
 
 
-def explain(reason: Reason, linked: LinkedQuestion | None, model: ReasonModel | None) -> Told:
-    """What to tell a person about ``reason``; ``model`` None: from the signal alone."""
+def explain(reason: Reason, linked: LinkedQuestion | None, judge: Judge | None) -> Told:
+    """What to tell a person about ``reason``; ``judge`` None: from the signal alone. Raises
+    ModelError."""
     kind = _OF_SIGNAL.get(reason.kind, "not_sure")
     plain = Told(kind, reason.sentence, offer=reason.kind not in _NO_OFFER)
     if linked is None or reason.kind not in _DOUBT:
@@ -148,13 +156,32 @@ def explain(reason: Reason, linked: LinkedQuestion | None, model: ReasonModel | 
         return TELL["changes_data"]
     if _foreign(linked.question):
         return TELL["other_language"]
-    if model is not None:
-        name, p = model.best(linked.text)
-        if name in TELL and p >= SURE.get(reason.kind, _SURER):
+    if judge is not None:
+        name, p = max(judge.kinds(linked).items(), key=lambda item: item[1])
+        if name in TELL and math.exp(p) >= SURE.get(reason.kind, _SURER):
             return TELL[name]
     if reason.kind == "model_declined" and _names_nobody(linked):
         return _NO_PATIENT
     return plain
+
+
+def lacking(
+    told: Told, reading: Reading | None, linked: LinkedQuestion, judge: Judge | None
+) -> Told:
+    """The same with the words of the question that the reading may leave out, where the judge can
+    point to some. Raises ModelError."""
+    if judge is None or reading is None:
+        return told
+    words = judge.left_out(linked, describe(reading.written))
+    if not words:
+        return told
+    said = " and ".join(f"“{word}”" for word in words)
+    return replace(told, sentence=f"I read it as shown, and may have missed {said}. Say it anew.")
+
+
+def may_run(reason: Reason, told: Told) -> bool:
+    """May the reading that was withheld for ``reason`` be run as a tentative answer?"""
+    return reason.doubt and told.kind not in _NOT_OF_RECORDS
 
 
 def _foreign(question: str) -> bool:
@@ -170,55 +197,3 @@ def _names_nobody(linked: LinkedQuestion) -> bool:
         return False
     text = linked.question.lower()
     return _PRONOUN.search(text) is not None and _GROUP.search(text) is None
-
-
-def ngrams(text: str) -> list[str]:
-    """Words, the beginnings of long ones, and pairs of words of a linked question; a reference
-    counts as its types."""
-    words = [w if not w.isdigit() else "0" for w in _NGRAM_WORD.findall(text.lower())]
-    words = [w for w in re.sub(r"#\d+", "", " ".join(words)).split() if w]
-    edged = ["^", *words, "$"]
-    stems = [f"{w[:5]}~" for w in words if len(w) > 5 and w[0] != "<"]
-    return [*words, *stems, *(f"{a} {b}" for a, b in pairwise(edged))]
-
-
-@dataclass(frozen=True)
-class ReasonModel:
-    """Multinomial logistic regression over the presence of n-grams; ``weights`` has a number a
-    class for each, times ``scale``, and under "" those that every question gets."""
-
-    classes: tuple[str, ...]
-    weights: Mapping[str, Sequence[float]]
-    scale: float = 1.0
-
-    @classmethod
-    def load(cls, path: Path) -> ReasonModel:
-        """Read models/reasons/reasons.json. Raises ModelError."""
-        hint = "restore it with `git checkout models`, or install the ehrqa_cli wheel again"
-        try:
-            raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            classes = tuple(str(name) for name in raw["classes"])
-            weights = {str(k): [float(x) for x in v] for k, v in raw["weights"].items()}
-            scale = float(raw["scale"])
-        except OSError as error:
-            raise ModelError(f"cannot read {path.name}: {error.strerror}", hint) from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            raise ModelError(f"{path.name} is no model of reasons", hint) from None
-        if any(len(row) != len(classes) for row in weights.values()):
-            raise ModelError(f"{path.name} is no model of reasons", hint)
-        return cls(classes, weights, scale)
-
-    def probabilities(self, text: str) -> dict[str, float]:
-        """The probability of each class, for a linked question's text."""
-        found = [self.weights[g] for g in {*ngrams(text)} if g in self.weights]
-        rows = [self.weights.get("", [0.0] * len(self.classes)), *found]
-        logits = [self.scale * sum(column) for column in zip(*rows, strict=True)]
-        top = max(logits)
-        raised = [math.exp(x - top) for x in logits]
-        return {c: x / sum(raised) for c, x in zip(self.classes, raised, strict=True)}
-
-    def best(self, text: str) -> tuple[str, float]:
-        """The most probable class and its probability."""
-        found = self.probabilities(text)
-        name = max(found, key=lambda c: found[c])
-        return name, found[name]

@@ -28,9 +28,7 @@ class Thresholds:
     ``limit`` abstains (None: never). ``limits`` bound single scores. ``calibration`` holds pairs
     (risk, probability), risk ascending; without it no confidence is given. Reasons of a kind in
     ``ignore`` are noted (score ``ignored_KIND``) and not obeyed. ``source`` says on what
-    data all this was chosen. ``limits_by_goal`` are the limits for other goals (goal_key), and
-    ``fast`` is what holds where there is no second opinion, whose missing scores would otherwise
-    count as reassuring.
+    data all this was chosen. ``limits_by_goal`` are the limits for other goals (goal_key).
     """
 
     weights: Mapping[str, float] = field(
@@ -47,7 +45,6 @@ class Thresholds:
     ignore: tuple[str, ...] = ()
     source: Mapping[str, Any] = field(default_factory=lambda: {"chosen": "by hand, not measured"})
     limits_by_goal: Mapping[str, float | None] = field(default_factory=dict)
-    fast: Thresholds | None = None
 
     @classmethod
     def off(cls) -> Thresholds:
@@ -81,7 +78,6 @@ class Thresholds:
             calibration=tuple((float(x), float(p)) for x, p in raw["calibration"]),
             source=dict(raw["source"]),
             limits_by_goal={str(k): _limit(v) for k, v in by_goal.items()},
-            fast=cls._read(raw["fast"]) if raw.get("fast") else None,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -90,7 +86,7 @@ class Thresholds:
 
     def told(self) -> dict[str, Any]:
         """What an answer's provenance says: what decided, without what did not come into play."""
-        return {k: v for k, v in self.as_dict().items() if k not in ("fast", "limits_by_goal")}
+        return {k: v for k, v in self.as_dict().items() if k != "limits_by_goal"}
 
     def for_goal(self, goal: str) -> Thresholds:
         """The same with the limit stored for ``goal`` (goal_key). Raises UsageError without one."""
@@ -101,9 +97,8 @@ class Thresholds:
                 f"these thresholds have no limit for {key}",
                 f"stored goals: {known}; make your own with `ehrqa calibrate`",
             )
-        fast = self.fast.for_goal(key) if self.fast else None
         source = {**self.source, "goal": key}
-        return replace(self, limit=self.limits_by_goal[key], fast=fast, source=source)
+        return replace(self, limit=self.limits_by_goal[key], source=source)
 
 
 def _limit(value: Any) -> float | None:

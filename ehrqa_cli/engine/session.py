@@ -9,6 +9,8 @@ from ehrqa_cli.engine.ask import ask
 from ehrqa_cli.engine.many import ask_many
 from ehrqa_cli.engine.question_run import OnEvent
 from ehrqa_cli.engine.session_parts import SessionParts
+from ehrqa_cli.engine.taught import Entry
+from ehrqa_cli.engine.teaching import run_reading, teach
 
 
 class Session(SessionParts):
@@ -34,6 +36,14 @@ class Session(SessionParts):
                 question, patient_id=patient_id, study_id=study_id, choices=options, as_of=as_of
             )
         return ask(question, self, on_event)
+
+    def run_reading(self, held: Answer, on_event: OnEvent | None = None) -> Answer:
+        """Run the reading of a withheld answer, unchecked: `engine.teaching.run_reading`."""
+        return run_reading(held, self, on_event)
+
+    def teach(self, answer: Answer) -> Entry:
+        """Keep the reading of a tentative answer for its wording: `engine.teaching.teach`."""
+        return teach(answer, self)
 
     def ask_many(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ehrqa_cli.contracts.errors import EhrqaError, ModelError, UsageError
+from ehrqa_cli.contracts.errors import EhrqaError, UsageError
 from ehrqa_cli.contracts.plugins import Database, NoteReader, Text2Sql
 from ehrqa_cli.contracts.types import Answer, Limits, Scope
 from ehrqa_cli.engine import calibrated
@@ -23,19 +23,20 @@ from ehrqa_cli.engine.times import check_time
 if TYPE_CHECKING:
     from ehrqa_cli.concepts.own import OwnFile
     from ehrqa_cli.contracts.images import ImageReader
+    from ehrqa_cli.encoder.judge import Judge
     from ehrqa_cli.engine.note_route import NoteRouter
-    from ehrqa_cli.engine.reasons import ReasonModel
+    from ehrqa_cli.engine.taught import Taught
     from ehrqa_cli.engine.workers import Pool
     from ehrqa_cli.logical_form import Layout
     from ehrqa_cli.notes.desk import NoteDesk
     from ehrqa_cli.store import AnswerLog
-    from ehrqa_cli.text2sql.second import SecondOpinion
+    from ehrqa_cli.text2sql.known import KnownQuestions
     from ehrqa_cli.text2sql.third import ThirdOpinion
     from ehrqa_cli.vqa.film import Films
 
 
 # Parts that a session may do without: given as None, there is none.
-_MAY_LACK = ("second", "reason_model", "notes")
+_MAY_LACK = ("judge", "notes")
 
 
 class SessionParts:
@@ -58,13 +59,17 @@ class SessionParts:
         vision: str | None = None,
         goal: str | None = None,
         concepts: Iterable[Path] = (),
+        tentative: bool = False,
+        taught: Taught | bool = False,
         **ready: Any,
     ) -> None:
         """``model`` and ``reader`` (of notes) are a plugin's name or a ready one; ``vision`` is the
         model that looks at image files, by its name or card; ``goal`` is one of those that the
-        thresholds have a limit for; ``concepts`` are files of the user's own; ``ready`` are a ready
-        ``database``, ``linker``, ``thresholds``, ``layout``, ``second``, ``third``,
-        ``reason_model``, ``notes``, ``note_router`` or ``graphs`` (a reader of images)."""
+        thresholds have a limit for; ``concepts`` are files of the user's own; ``tentative``: a
+        reading that is only doubted is run, and its answer marked; ``taught``: answer what was
+        taught on this computer, or is given; ``ready`` are a ready
+        ``database``, ``linker``, ``thresholds``, ``layout``, ``judge``, ``known``,
+        ``third``, ``notes``, ``note_router`` or ``graphs`` (a reader of images)."""
         self.db = db
         self.model_name = model if isinstance(model, str) else model.name
         self.scope = scope
@@ -73,6 +78,7 @@ class SessionParts:
         self.mode = mode
         self.reader = reader
         self.vision = vision
+        self.tentative = tentative
         self.warnings: list[str] = []
         self.cancelled = threading.Event()
         # Opens the same session in another process; None where that cannot be.
@@ -84,6 +90,7 @@ class SessionParts:
         self._as_of = as_of
         self._goal = goal
         self._concepts = tuple(concepts)
+        self._taught = taught
         self.opened: dict[str, Any] = {} if isinstance(model, str) else {"model": model}
         for name, part in ready.items():
             if not isinstance(getattr(type(self), name, None), Part):
@@ -150,18 +157,20 @@ class SessionParts:
         return plugin.open()
 
     @Part
-    def second(self) -> SecondOpinion | None:
-        """The second opinion; None when it is not wanted or not installed."""
-        if self.mode is Mode.FAST:
-            return None
+    def judge(self) -> Judge | None:
+        """What reads the question against its reading. Raises ModelError."""
         from ehrqa_cli import modelstore
-        from ehrqa_cli.text2sql.second import SecondOpinion
+        from ehrqa_cli.encoder.judge import Judge
 
-        try:
-            return SecondOpinion.load(modelstore.models_root())
-        except ModelError as error:
-            self.warnings.append(f"there is no second opinion: {error}")
-            return None  # active_thresholds are then those for doing without
+        return Judge.load(modelstore.models_root())
+
+    @Part
+    def known(self) -> KnownQuestions:
+        """Known questions by their forms. Raises ModelError."""
+        from ehrqa_cli import modelstore
+        from ehrqa_cli.text2sql.known import KnownQuestions
+
+        return KnownQuestions.load(modelstore.models_root())
 
     @Part
     def third(self) -> ThirdOpinion:
@@ -171,15 +180,14 @@ class SessionParts:
         return ThirdOpinion.pulled()
 
     @Part
-    def reason_model(self) -> ReasonModel | None:
-        """What words a refusal; None when it is not installed."""
-        from ehrqa_cli import modelstore
-        from ehrqa_cli.engine.reasons import REASONS_FILE, ReasonModel
+    def taught(self) -> Taught | None:
+        """What was taught, where it is wanted and there is any. Raises TaughtError for a damaged
+        file."""
+        from ehrqa_cli.engine.taught import here
 
-        try:
-            return ReasonModel.load(modelstore.models_root() / REASONS_FILE)
-        except ModelError:
-            return None
+        if isinstance(self._taught, bool):
+            return here() if self._taught else None
+        return self._taught
 
     @Part
     def notes(self) -> NoteDesk | None:
@@ -261,12 +269,6 @@ class SessionParts:
         given = SessionParts.thresholds.open(self)
         return 0.0 if given is not None and given.limit is None else least_sure(self.goal)
 
-    @property
-    def active_thresholds(self) -> Thresholds:
-        """Those in force: without a second opinion, the ones chosen without it."""
-        fast = self.thresholds.fast
-        return fast if fast is not None and self.second is None else self.thresholds
-
     @Part
     def model_hash(self) -> str | None:
         """The SHA-256 of the text-to-SQL model's file, as it tells."""
@@ -332,7 +334,7 @@ class SessionParts:
         _ = self.notes
         if self.only_notes or self._no_database:
             return
-        _ = (self.database, self.linker, self.model, self.thresholds, self.second, self.as_of)
+        _ = (self.database, self.linker, self.model, self.thresholds, self.judge, self.as_of)
         if self.mode is Mode.CAREFUL:
             _ = self.third
 

@@ -45,12 +45,16 @@ def sentence(result: Result, description: str | None, *, yes_no: bool = False) -
     lead = _lead(description)
     if yes_no and len(result.rows) == 1 and result.rows[0][0] in (0, 1):
         return f"{lead}: {'yes' if result.rows[0][0] else 'no'}."
-    shown = "; ".join(_row(row) for row in result.rows[:SHOWN])
-    more = len(result.rows) - SHOWN
-    if more > 0:
-        shown += f"; and {'at least ' if result.truncated else ''}{more} more"
+    shown = in_words(result.rows, result.truncated)
     cut = f" (Only the first {len(result.rows):,} rows were read.)" if result.truncated else ""
     return f"{lead}: {shown}.{cut}"
+
+
+def in_words(rows: Sequence[Row], truncated: bool = False) -> str:
+    """The first SHOWN rows on a line, and how many more there are."""
+    shown = "; ".join(_row(row) for row in rows[:SHOWN])
+    more = len(rows) - SHOWN
+    return shown + (f"; and {'at least ' if truncated else ''}{more} more" if more > 0 else "")
 
 
 def _lead(description: str | None) -> str:

@@ -13,10 +13,12 @@ from ehrqa_cli.contracts.types import (
     Answer,
     LinkedQuestion,
     PatientScope,
+    Query,
     Question,
     Scope,
 )
-from ehrqa_cli.engine import answers, confidence, namesakes, one_study, query_path
+from ehrqa_cli.engine import answers, confidence, namesakes, one_study, query_path, ranking
+from ehrqa_cli.engine.confidence import Reason
 from ehrqa_cli.engine.mixed import Mixed, MixedAnswer, answer_mixed, open_rows
 from ehrqa_cli.engine.note_path import add_notes, find_notes, read_notes, tell_note
 from ehrqa_cli.engine.one_study import OneStudy
@@ -34,14 +36,15 @@ from ehrqa_cli.neuralsql import Execution
 def by_tables(run: Run, linked: LinkedQuestion, given: Given, patient: Patient | None) -> Answer:
     """By the query that the model writes, or that is ``given``, over tables and images; the notes
     of ``patient`` may add to it."""
-    query = run.take(query_path.write, linked, given)
+    queries = run.take(query_path.write, linked, given)
+    query = run.take(ranking.judge, linked, queries)
     written = run.take(query_path.understand, linked, query)
     run.take(query_path.route, written)
     sql = run.take(query_path.compile_form, written)
     run.take(query_path.compare, written)
-    run.take(query_path.consult, written)
     run.take(query_path.weigh, written)
     done = run.take(execute, sql, written.bound)
+    run.take(ranking.rival, linked, done)
     run.take(query_path.compare_answers, linked, done.result)
     run.take(query_path.decide, done.result)
     text, found = _told(run, written, done)
@@ -59,7 +62,7 @@ def _told(run: Run, written: Written, done: Execution) -> tuple[str, Evidence]:
 def _sure(run: Run, done: Execution) -> float | None:
     """The calibrated probability of being right. Where an answer rests on images, it is no surer
     than the least sure of their answers."""
-    written = probability(run.scores, run.session.active_thresholds)
+    written = probability(run.scores, run.session.thresholds)
     seen = done.probability
     return written if written is None or seen is None else min(written, seen)
 
@@ -72,14 +75,37 @@ def by_form(
     run = Run(Question(linked.question), session)
     try:
         run.known = replace(run.known, as_of=as_of or session.as_of, linked=linked)
-        written = run.take(query_path.read, linked, form)
-        run.take(query_path.route, written)
-        sql = run.take(query_path.compile_form, written)
-        done = run.take(execute, sql, written.bound)
-        run.take(query_path.empty, done.result)
-        return answers.of_rows(run, done.result, *_told(run, written, done), None)
+        return by_reading(run, run.take(query_path.read, linked, form))
     except Withheld as held:
         return answers.withheld(run, held, Told("not_sure", held.reason.sentence))
+
+
+def by_reading(run: Run, written: Written) -> Answer:
+    """By a reading that nobody weighs: how sure it is, is not known."""
+    run.take(query_path.route, written)
+    sql = run.take(query_path.compile_form, written)
+    done = run.take(execute, sql, written.bound)
+    run.take(query_path.empty, done.result)
+    return answers.of_rows(run, done.result, *_told(run, written, done), None)
+
+
+def by_taught(run: Run, form: str, taught: dict[str, str]) -> Answer:
+    """By the form that a person taught for this wording: only its doubts are not asked for."""
+    run.known = replace(run.known, as_of=run.known.as_of or run.session.as_of, taught=taught)
+    linked = run.take(query_path.link)
+    written = run.take(query_path.understand, linked, Query(None, form))
+    run.take(query_path.contradiction, written)
+    found = by_reading(run, written)
+    return replace(found, text=f"{found.text} (Read as taught on {taught['when'][:10]}.)")
+
+
+def unchecked(run: Run, reason: Reason, told: Told) -> Answer:
+    """By the reading that was withheld for ``reason``, which is ``told`` with the answer."""
+    linked, reading = run.known.linked, run.known.reading
+    assert linked is not None and reading is not None
+    written = Written(linked, reading)
+    run.take(query_path.contradiction, written)
+    return answers.tentative(by_reading(run, written), reason, told)
 
 
 def by_notes(run: Run, patient: Patient | None) -> Answer:

@@ -170,9 +170,9 @@ def session_header(session: Session) -> dict[str, Any]:
     """What answers, for the header of a run: the names and hashes of what a session writes and
     weighs queries with."""
     made: dict[str, Any] = {**session.model.provenance(), "mode": session.mode.value}
-    if session.second is not None:
-        made["second"] = dict(session.second.provenance())
-    made["thresholds"] = run_hash(session.active_thresholds.as_dict())
+    if session.judge is not None:
+        made["judge"] = dict(session.judge.provenance())
+    made["thresholds"] = run_hash(session.thresholds.as_dict())
     return {**made, **sources_of(session)}
 
 

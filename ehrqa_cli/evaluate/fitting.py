@@ -64,30 +64,28 @@ def _bounded(a: Floats, b: Floats, start: Floats, lowest: Floats) -> Floats:
 def isotonic(
     risks: Floats, right: Floats, *, block: int = 10, weight: Floats | None = None
 ) -> tuple[tuple[float, float], ...]:
-    """(risk, probability of being right) points that fall with risk: pool adjacent violators,
-    starting from blocks of ``block`` answers. A pool gives a point at either end. Its share is
-    shrunk by half an answer of either kind (Jeffreys), so that no sample gives certainty.
+    """(risk, probability of being right) points that fall with risk: centred isotonic regression
+    (Oron and Flournoy 2017), starting from blocks of ``block`` answers. A pool of adjacent
+    violators gives one point, at its mean risk, so that what lies between is told apart. Its share
+    is shrunk by half an answer of either kind (Jeffreys): no sample gives certainty.
     """
     import numpy as np
 
     w = np.ones(len(right)) if weight is None else weight / weight.mean()
     order = np.argsort(risks, kind="stable")
-    pools: list[tuple[float, float, float, float]] = []  # (first risk, last risk, right, number)
+    pools: list[tuple[float, float, float]] = []  # (risks, right, number), weighted sums
     for start in range(0, len(order), block):
         part = order[start : start + block]
-        ends = float(risks[part[0]]), float(risks[part[-1]])
-        pool = (*ends, float((right * w)[part].sum()), float(w[part].sum()))
-        while pools and pools[-1][2] / pools[-1][3] <= pool[2] / pool[3]:
-            first, _, good, n = pools.pop()
-            pool = (first, pool[1], good + pool[2], n + pool[3])
-        pools.append(pool)
+        pool = tuple(float((x * w)[part].sum()) for x in (risks, right, np.ones(len(w))))
+        while pools and pools[-1][1] / pools[-1][2] <= pool[1] / pool[2]:
+            pool = tuple(a + b for a, b in zip(pools.pop(), pool, strict=True))
+        pools.append((pool[0], pool[1], pool[2]))
     points: list[tuple[float, float]] = []
-    for first, last, good, n in pools:
+    for total, good, n in pools:
         p = (good + 0.5) / (n + 1)
         # Shrinking may undo the order between pools of different size.
-        p = round(min(p, points[-1][1]) if points else p, 6)
-        points += [(round(first, 6), p), (round(last, 6), p)]
-    return tuple(dict.fromkeys(points))
+        points.append((round(total / n, 6), round(min(p, points[-1][1]) if points else p, 6)))
+    return tuple(points)
 
 
 def brier(risks: Floats, right: Floats, weight: Floats) -> float:

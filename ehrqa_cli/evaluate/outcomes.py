@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ehrqa_cli.contracts.types import WITHHELD
 from ehrqa_cli.evaluate.saved import DECLINED, FAILED, RIGHT, WRONG, SavedRun, answerable, states
 
 BARS = 16  # groups in a plot; a table holds all
@@ -97,7 +98,7 @@ def ended(run: SavedRun, wanted: bool) -> Counter[str]:
         if status == "answered":
             found[RIGHT if RIGHT in states(record).values() else WRONG] += 1
         else:
-            found[DECLINED if status == "abstained" else FAILED] += 1
+            found[DECLINED if status in WITHHELD else FAILED] += 1
     return found
 
 

@@ -26,7 +26,7 @@ from ehrqa_cli.contracts.benchmarks import (
     Record,
 )
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, EvaluationError
-from ehrqa_cli.contracts.types import Answer, Question, Status
+from ehrqa_cli.contracts.types import WITHHELD, Answer, Question, Status
 from ehrqa_cli.evaluate.files import check_ids, find_file, read_bytes, read_objects
 from ehrqa_cli.evaluate.metrics import outcome_of, score
 from ehrqa_cli.evaluate.predictions import rows_of
@@ -211,7 +211,7 @@ def accepted(gold: Mapping[str, Any], execute: Execute, name: str) -> list[Rows]
 
 def _outcomes(records: Sequence[Record]) -> dict[str, int]:
     """How many questions ended how. An answer to a question that has none is wrong."""
-    declined = [record for record in records if record["status"] == "abstained"]
+    declined = [record for record in records if record["status"] in WITHHELD]
     answered = [record for record in records if record["status"] == "answered"]
     rightly = sum(record["gold"] is None for record in declined)
     right = sum(bool(record["correct"]) for record in answered)

@@ -10,6 +10,7 @@ from typing import Any
 from ehrqa_cli import registry
 from ehrqa_cli.contracts.benchmarks import Benchmark, Measure, Record
 from ehrqa_cli.contracts.errors import EvaluationError
+from ehrqa_cli.contracts.types import WITHHELD
 from ehrqa_cli.evaluate.journal import RECORDS, TIMINGS, whole_lines
 from ehrqa_cli.evaluate.metrics import measures_of
 
@@ -89,7 +90,7 @@ def states(record: Record) -> dict[str, str]:
     status = record.get("status", "answered")
     if status == "failed":
         return {"": FAILED}
-    if status == "abstained":
+    if status in WITHHELD:
         return {"": DECLINED if answerable(record) else RIGHT}
     return {"": RIGHT if is_right(record) else WRONG}
 

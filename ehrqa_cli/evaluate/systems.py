@@ -13,7 +13,7 @@ from pathlib import Path
 from ehrqa_cli.contracts.errors import UsageError
 
 OURS, GOLD, ABSTAIN = "ours", "gold", "abstain"
-FAST, CAREFUL, UNCHECKED = "ours-fast", "ours-careful", "ours-unchecked"
+CAREFUL, UNCHECKED = "ours-careful", "ours-unchecked"
 FIXED, BM25, NEAREST = "fewshot-fixed", "fewshot-bm25", "nearest"
 FEW_SHOT = (FIXED, BM25)
 
@@ -24,8 +24,7 @@ _ABOUT = {
     ABSTAIN: "declines every question",
 }
 _OF_QUERIES = {
-    FAST: "without the second opinion",
-    CAREFUL: "with the third opinion",
+    CAREFUL: "with the opinion of a larger model",
     UNCHECKED: "whatever the model writes is answered, with no check",
     FIXED: "a GGUF model (--model FILE) with the same examples for every question",
     BM25: "the same with the nearest examples",

@@ -3,10 +3,9 @@
 The records come from runs with Thresholds.off(), so that every answer the model would give is
 scored. A logistic regression weighs the standardised scores into one risk (the negative log-odds
 of being right); no weight may be negative, since more of any signal means more risk. The limit
-maximises RS(penalty), or holds a stated precision, on risks of questions that the weights did not
-see: whole groups (templates, families) are left out together. Isotonic regression turns risk into
-a probability, and the Brier score says how good that is. Where there are scores of a second
-opinion, the same is chosen again without them (``Thresholds.fast``).
+maximises RS(penalty), or holds a stated precision on each source, on risks of questions that the
+weights did not see: whole groups (templates, families) are left out together. Centred isotonic
+regression turns risk into a probability, and the Brier score says how good that is.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Scores of which more means more risk; those of a second opinion apart.
-SECOND = ("unanswerable_logit", "disagreement", "lexeme_surprise", "lexeme_gap")
+# Scores of which more means more risk.
 SIGNALS = (
     "max_entropy",
     "max_allowed_entropy",
@@ -44,8 +42,11 @@ SIGNALS = (
     "alias_doubt",
     "spelling_doubt",
     "null_share",
-    *SECOND,
+    "unanswerable_logit",
+    "unfaithful_logit",
+    "rival",
 )
+TELLING = 2  # wrong answers that a precision allows of a source, for it to have a say of its own
 ENOUGH_WRONG = 25  # fewer wrong answers do not tell how to weigh the signals
 STORED_GOALS = (
     "penalty=0", "penalty=5", "penalty=10", "penalty=n", "precision=0.95", "precision=0.99",
@@ -142,14 +143,7 @@ def choose_known(
     if kept is not None:
         method = "weights kept, limits and calibration chosen anew"
         chosen = replace(chosen, source={**chosen.source, "method": method})
-    if set(SECOND).isdisjoint(weights):
-        return chosen
-    rest = [name for name in signals if name not in SECOND]
-    try:
-        fast = choose_known(known, goal, signals=rest, source=source, base=base and base.fast)
-    except EvaluationError:  # nothing but the second opinion tells them apart
-        return chosen
-    return replace(chosen, fast=fast)
+    return chosen
 
 
 def _weigh(
@@ -185,7 +179,7 @@ def _with_limits(
     limits: dict[str, float | None] = {}
     for key in dict.fromkeys((*STORED_GOALS, goal.key)):
         aim = Goal.parse(key)
-        limit = best_limit(risks, _gains(answered, aim, len(known)), aim)
+        limit = _on_each_set(answered, risks, _gains(answered, aim, len(known)), aim)
         limits[key] = None if limit is None else round(limit, 6)
     told = {
         **source,
@@ -193,7 +187,7 @@ def _with_limits(
         "questions": len(known),
         "answers": len(answered),
         "method": f"logistic regression without negative weights, limit on risks held out in "
-        f"{FOLDS} folds of groups, isotonic calibration",
+        f"{FOLDS} folds of groups, centred isotonic calibration",
         "brier": round(brier(risks, right, weight), 5),
         "held_out": _told_all(known, answered, risks, limits[goal.key]),
     }
@@ -227,6 +221,21 @@ def _held_out(x: Floats, wrong: Floats, weight: Floats, groups: Sequence[str]) -
         weights, intercept = fit_logistic(x[train], wrong[train], weight=weight[train])
         risks[test] = x[test] @ weights + intercept
     return risks
+
+
+def _on_each_set(
+    answered: Sequence[Known], risks: Floats, gains: Floats, goal: Goal
+) -> float | None:
+    """The limit for all; a precision is to hold on each source too that has answers enough to tell
+    it, and not on the mean of an easy and a hard one."""
+    import numpy as np
+
+    limits = [best_limit(risks, gains, goal)]
+    for name in {k.source for k in answered} if goal.precision is not None else ():
+        part = np.array([k.source == name for k in answered])
+        if part.sum() * (1.0 - (goal.precision or 0.0)) >= TELLING:
+            limits.append(best_limit(risks[part], gains[part], goal))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def best_limit(risks: Floats, gains: Floats, goal: Goal) -> float | None:

@@ -10,11 +10,11 @@ from typing import ClassVar
 from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.contracts.plugins import Text2Sql
 from ehrqa_cli.contracts.types import LinkedQuestion, Query
+from ehrqa_cli.encoder.tokens import MAX_REFS, encode_question
 from ehrqa_cli.logical_form import Machine
 from ehrqa_cli.onnx import Folder
 from ehrqa_cli.text2sql.decoding import ABSTAIN, BEAMS, Written, write
 from ehrqa_cli.text2sql.network import Network
-from ehrqa_cli.text2sql.tokens import MAX_REFS, encode_question
 
 MAX_PROMPT = 400  # tokens of a question
 METHODS = ("greedy", "beam")
@@ -52,7 +52,7 @@ class LocalModel(Text2Sql):
         """Over the shipped weights."""
         from ehrqa_cli import modelstore
 
-        return cls(modelstore.models_root() / "text2sql")
+        return cls(modelstore.models_root() / "text2sql", method="beam")
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a linked question. Raises ModelError when it is too long to read."""
@@ -67,16 +67,28 @@ class LocalModel(Text2Sql):
     def generate(
         self, question: LinkedQuestion, on_token: Callable[[str], None] | None = None
     ) -> list[Query]:
+        width = BEAMS if self.method == "beam" else 1
+        return self._write(question, on_token, width, self._banned)
+
+    def insist(self, question: LinkedQuestion) -> Query | None:
+        return self._write(question, None, 1, frozenset({ABSTAIN}))[0]
+
+    def _write(
+        self,
+        question: LinkedQuestion,
+        on_token: Callable[[str], None] | None,
+        width: int,
+        banned: frozenset[str],
+    ) -> list[Query]:
         def tick(lexeme: str) -> None:
             self._check()
             if on_token is not None:
                 on_token(lexeme)
 
-        width = BEAMS if self.method == "beam" else 1
         with self._lock:
             self._check()
             ids, machine = self.encode(question.text), Machine(_types(question))
-            found = write(self._network, ids, machine, tick, width, self._banned)
+            found = write(self._network, ids, machine, tick, width, banned)
             self._check()
             return [_query(w) for w in found]
 

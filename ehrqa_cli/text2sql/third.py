@@ -13,7 +13,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ehrqa_cli import neuralsql
 from ehrqa_cli.chat import Gguf, Transcript, Writer
@@ -21,13 +20,13 @@ from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, FormError, Limi
 from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, LinkedQuestion, Row
 from ehrqa_cli.logical_form import bind, compile_sql, parse
+from ehrqa_cli.text2sql.known import Near, with_values
 
 MODEL = "qwen2.5-coder-1.5b"
 CONTEXT = 4096
 MOST_TOKENS = 260
 MOST_EXAMPLES = 1800  # characters of SQL of one example; longer ones teach little
 _DECLINED = "ABSTAIN"
-_PLACEHOLDER = re.compile(r"((?:<[a-z_]+>)+)#\d+|<no(?:pat|study)>")
 _INTRO = """\
 You translate clinicians' questions into one SQLite SELECT over this database of hospital records.
 Tables and columns:
@@ -48,15 +47,6 @@ A: ABSTAIN
 Q: should patient 10000001 get more fluids tomorrow?
 A: ABSTAIN
 """
-
-
-class Near(Protocol):
-    """A known question: linked ``text``, and ``form`` with references to this question's values."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def form(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -155,27 +145,6 @@ def examples(linked: LinkedQuestion, near: Sequence[Near]) -> Iterator[tuple[str
         text = with_values(neighbour.text, linked)
         if text is not None and len(sql) <= MOST_EXAMPLES:
             yield text, " ".join(sql.split())
-
-
-def with_values(text: str, linked: LinkedQuestion) -> str | None:
-    """A known question's linked text with this question's own words in place of its values; None
-    where it has too few. As in filling its form, those that can be one thing only choose first."""
-    left = list(linked.links)
-    chosen: dict[int, str] = {}
-    found = list(_PLACEHOLDER.finditer(text))
-    kinds = [set(re.findall(r"[a-z_]+", match[1] or "")) for match in found]
-    for place in sorted(range(len(found)), key=lambda i: (len(kinds[i]), i)):
-        link = next((x for x in left if kinds[place].intersection(x.types)), None)
-        if link is None:
-            return None
-        left.remove(link)
-        own = linked.question[link.start : link.end]
-        chosen[place] = own if own.strip() else str(link.value)
-    pieces, at = [], 0
-    for place, match in enumerate(found):
-        pieces += [text[at : match.start()], chosen[place]]
-        at = match.end()
-    return "".join([*pieces, text[at:]])
 
 
 def read_sql(said: str) -> str | None:

@@ -194,6 +194,14 @@ class ChatApp(Listening):
         what = "Number of the patient to talk about; nothing for no patient"
         self.push_screen(AskScreen(what, shown), named)
 
+    def action_run_reading(self) -> None:
+        """Run the reading of the last withheld answer, unchecked."""
+        self.take("/run")
+
+    def action_teach(self) -> None:
+        """Keep the reading of the last unverified answer."""
+        self.take("/teach")
+
     def action_new(self) -> None:
         """Begin a new conversation; the one so far is in the history."""
         self.stop_asking()
@@ -249,4 +257,6 @@ def copied(turn: Turn | None) -> str:
         return ""
     from ehrqa_cli.cli.render import answer_lines
 
-    return "\n".join([turn.asked, *answer_lines(turn.answer)]) + "\n"
+    return (
+        "\n".join([turn.asked, *answer_lines(turn.answer, run_by="/run", teach_by="/teach")]) + "\n"
+    )

@@ -18,6 +18,7 @@ A line that begins with / is a command; they stand below the keys.
 
 ● an answer, with what it rests on
 ○ not answered, with the reason; 1 to 9 ask what is offered instead
+◐ unverified: a withheld reading that you had run
 ✗ a fault, with the next step
 
 """

@@ -21,6 +21,8 @@ APP_KEYS = [
     Binding("f5", "tab('note')", "Note", show=False, id="note"),
     Binding("f6", "tab('image')", "Image", show=False, id="image"),
     Binding("f7", "tab('patient')", "Patient", show=False, id="patient"),
+    Binding("f8", "run_reading", "Run the withheld reading", show=False, id="run_reading"),
+    Binding("ctrl+g", "teach", "Keep an unverified reading", show=False, id="teach"),
     Binding("ctrl+up", "choose(-1)", "Answer before this one", show=False, id="answer_before"),
     Binding("ctrl+down", "choose(1)", "Answer after this one", show=False, id="answer_after"),
     Binding("ctrl+t", "patient", "Choose the patient", show=False, id="choose_patient"),

@@ -56,7 +56,7 @@ def summary_line(turn: Turn) -> str:
     kinds = [str(item.get("kind")) for item in answer.evidence]
     for kind, word in (("row", "row"), ("image", "finding"), ("note", "line of notes")):
         if number := kinds.count(kind):
-            done = "cited" if answer.status is Status.ANSWERED else "looked at"
+            done = "looked at" if answer.status is Status.ABSTAINED else "cited"
             parts.append(f"{_count(number, word)} {done}")
     if "total" in answer.timings:
         parts.append(f"{answer.timings['total']:.2f} s")

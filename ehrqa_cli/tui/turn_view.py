@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from ehrqa_cli.cli.render import doubt_line, readings
 from ehrqa_cli.contracts.types import Status
 from ehrqa_cli.tui.show import one_line, summary_line, text
 
@@ -22,10 +23,11 @@ _FRAME = 0.05  # seconds between two drawings of what the model writes
 _WRITTEN = 300  # characters shown of what the model is writing
 _LABELS = {
     Status.ANSWERED: ("● ", "answered"),
+    Status.TENTATIVE: ("◐ ", "tentative"),
     Status.ABSTAINED: ("○ ", "abstained"),
     Status.FAILED: ("✗ Failed: ", "failed"),
 }
-STATES = ("waiting", "running", "ending", "answered", "abstained", "failed", "ended")
+STATES = ("waiting", "running", "ending", *(name for _, name in _LABELS.values()), "ended")
 
 
 class TurnView(Static):
@@ -145,9 +147,15 @@ class TurnView(Static):
         drawn.append("\n").append_text(self._outcome())
         self.update(drawn)
 
+    def _key(self, name: str) -> str:
+        """The key of an action, as the user has it."""
+        bindings = (active.binding for active in self.app.active_bindings.values())
+        key = next((binding for binding in bindings if binding.id == name), None)
+        return self.app.get_key_display(key).upper() if key is not None else ""
+
     def _outcome(self) -> Text:
         if self.turn is not None:
-            return answer_text(self.turn)
+            return answer_text(self.turn, self._key("run_reading"), self._key("teach"))
         if self._fault is not None:
             return (
                 text("✗ Failed: ", "bold")
@@ -160,8 +168,8 @@ class TurnView(Static):
         return text(self.status, "dim").append_text(text(f"  {written}" if written else ""))
 
 
-def answer_text(turn: Turn) -> Text:
-    """An answer as the transcript shows it."""
+def answer_text(turn: Turn, run_key: str = "", teach_key: str = "") -> Text:
+    """An answer as the transcript shows it; the keys run a withheld reading and keep it."""
     answer = turn.answer
     label, _ = _LABELS[answer.status]
     drawn = Text(label, style="bold")
@@ -172,6 +180,13 @@ def answer_text(turn: Turn) -> Text:
             drawn.append_text(text(f"\n{fault['hint']}", "dim"))
         return drawn
     drawn.append_text(text(answer.text or "(nothing)"))
+    run_by, teach_by = (
+        " or ".join(filter(None, x)) for x in ((run_key, "/run"), (teach_key, "/teach"))
+    )
+    if doubt := doubt_line(answer, run_by, teach_by):
+        drawn.append_text(text(f"\n{doubt}", "dim"))
+    for reading, given in readings(answer):
+        drawn.append_text(text(f"\nunverified: {reading}: {given}", "dim"))
     if answer.suggestions:
         drawn.append("\nOne key asks:", "dim")
     for number, question in enumerate(answer.suggestions[:9]):

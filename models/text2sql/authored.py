@@ -25,10 +25,10 @@ from prepare import writable
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
 from ehrqa_cli.ehr import cxr_vocabulary
+from ehrqa_cli.encoder.tokens import THEN
 from ehrqa_cli.logical_form import normalise, parse, print_form
 from ehrqa_cli.logical_form.form import Arg, Event, Filter, Form, Lit, Ref, map_args, map_events
 from ehrqa_cli.logical_form.grammar import INT_SLOTS, RESTRICTIONS
-from ehrqa_cli.text2sql.tokens import THEN
 
 SLOT = re.compile(r"\{(\w+):([^{}]+)\}")
 DATES = ("year", "ym", "ymd", "md", "stamp", "mon", "quarter", "num")

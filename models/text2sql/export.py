@@ -18,11 +18,11 @@ import torch
 from network import MOST_LEXEMES, WIDTH, WRITE_HEADS, Network, Reading, Writing
 from train import NUMBER, SPECIAL, WORDS
 
+from ehrqa_cli.encoder.tokens import encode_question
 from ehrqa_cli.logical_form import EOS
 from ehrqa_cli.onnx import Folder
 from ehrqa_cli.text2sql.network import BEGIN, DECODER, ENCODER
 from ehrqa_cli.text2sql.network import Network as Runtime
-from ehrqa_cli.text2sql.tokens import encode_question
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from quantize import graph

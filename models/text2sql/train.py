@@ -25,9 +25,9 @@ from network import LONGEST, MOST_LEXEMES, READ_LAYERS, Network
 from slips import slipped
 from torch import Tensor
 
+from ehrqa_cli.encoder.tokens import encode_question, special_tokens
 from ehrqa_cli.logical_form import EOS, LEXEMES, TYPES
 from ehrqa_cli.text2sql.network import BEGIN
-from ehrqa_cli.text2sql.tokens import encode_question, special_tokens
 
 PIECES = 30522  # of BERT's vocabulary; the special tokens follow them
 SPECIAL = {name: PIECES + k for k, name in enumerate(special_tokens(TYPES))}

@@ -24,48 +24,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "models" / "text2sql"))
 
-from authored import Writer, renumbered, rows, unlinked
-from concepts import same
+from authored import Writer, rows
+from golden import gold, same, told
 
-from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.contracts.types import LinkedQuestion
 from ehrqa_cli.engine.session import Session
-from ehrqa_cli.engine.ways import by_form
 from ehrqa_cli.logical_form import Form, normalise, parse, print_form
 from ehrqa_cli.text2sql.local import LocalModel
 from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
-
-_PATIENTS = 12  # that are tried until the gold form gives something
-
-
-def told(form: Form, linked: LinkedQuestion, session: Session) -> list[list[Any]] | None:
-    """The rows of a form, or None where it gives nothing."""
-    try:
-        answer = by_form(form, linked, session)
-    except EhrqaError:
-        return None
-    return [list(row) for row in answer.rows] if answer.status.value == "answered" else None
-
-
-def gold(
-    row: dict[str, Any], writer: Writer, session: Session
-) -> tuple[LinkedQuestion, Form, list[list[Any]] | None, bool] | None:
-    """The question linked, its form, the form's rows, and whether every placeholder's own words
-    were found; None where one cannot be linked in any words."""
-    best = None
-    for seed in range(_PATIENTS):
-        rng = random.Random(f"{row['id']}/{seed}")
-        linked, slots, found, other = writer.linked(row["q"], frozenset(), rng)
-        missed = unlinked(slots, found)
-        form = None if missed else renumbered(row["form"], slots, found, linked.links)
-        if form is None:
-            return None
-        rows = told(form, linked, session)
-        best = (linked, form, rows, not other)
-        if "{pat:" not in row["q"] or (rows and rows not in ([[0]], [[None]])):
-            break
-    return best
 
 
 def asked(paths: list[Path], split: str) -> Iterator[dict[str, Any]]:

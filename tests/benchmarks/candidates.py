@@ -13,7 +13,6 @@ import argparse
 import time
 from pathlib import Path
 
-from ehrqa_cli.engine import Mode
 from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.evaluate.ehrsql import run_ehrsql
 from ehrqa_cli.text2sql.local import LocalModel
@@ -29,7 +28,6 @@ def measure(path: Path, args: argparse.Namespace) -> str:
         args.db,
         limit=args.limit,
         model=model,
-        mode=Mode.FAST,
         thresholds=Thresholds.off(),
     )
     took = time.perf_counter() - began

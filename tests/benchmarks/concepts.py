@@ -9,42 +9,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "models" / "text2sql"))
+
+from golden import same
 
 from ehrqa_cli import open_session
 from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
 
 _SETS = Path(__file__).with_name("concepts")
-_ROUNDED = 0.006  # gold is rounded to two decimals by some writers
-_DATE = 10
-
-
-def cell(value: object) -> float | str:
-    """A value as it is compared: numbers, yes and no as 1 and 0, text in lower case."""
-    text = str(value).strip().lower()
-    text = {"yes": "1", "true": "1", "no": "0", "false": "0"}.get(text, text)
-    try:
-        return round(float(text), 3)
-    except ValueError:
-        return text
-
-
-def same(rows: Sequence[Sequence[Any]], gold: Sequence[Sequence[Any]]) -> bool:
-    """Whether rows say what the gold says, in any order, once each."""
-    ours, its = ({tuple(map(cell, row)) for row in given} for given in (rows, gold))
-    if ours == its:
-        return True
-    if len(rows) != 1 or len(gold) != 1 or len(rows[0]) != 1 or len(gold[0]) != 1:
-        return False
-    one, other = cell(rows[0][0]), cell(gold[0][0])
-    if isinstance(one, float) and isinstance(other, float):
-        return one != int(one) and abs(one - other) <= max(_ROUNDED, abs(other) / 1000)
-    days = str(one)[:_DATE] == str(other)[:_DATE]  # a day where the other has the time too
-    return days and _DATE in (len(str(one)), len(str(other)))
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from ehrqa_cli.engine.ask import choose as choose_way
 from ehrqa_cli.engine.note_route import MIDDLING, NOTE, NoteRouter, choose
 from ehrqa_cli.engine.one_study import OneStudy
 from ehrqa_cli.engine.opening import open_session
-from ehrqa_cli.engine.parts import Mode, shipped_model
+from ehrqa_cli.engine.parts import shipped_model
 from ehrqa_cli.engine.question_run import Run, Withheld
 from ehrqa_cli.engine.risk import probability
 from ehrqa_cli.engine.session import Session
@@ -96,8 +96,8 @@ class Engine:
         graphs = Vqa(OracleGraphs.open(data / "ehrxqa-open"))
         model = LocalModel(shipped_model(), threads=1)
         # Scopes are those of the form, which a second opinion does not change.
-        self.tables = open_session(tables, model=model, log=False, mode=Mode.FAST)
-        self.images = open_session(images, model=model, log=False, mode=Mode.FAST, graphs=graphs)
+        self.tables = open_session(tables, model=model, log=False)
+        self.images = open_session(images, model=model, log=False, graphs=graphs)
         self.router = NoteRouter.load()
         rows = self.tables.database.execute("SELECT subject_id FROM patients ORDER BY 1").rows
         self.patients = [int(str(row[0])) for row in rows]
@@ -146,7 +146,7 @@ class Engine:
                 one_study.take(run, way)
             else:
                 linked = query_path.link(run)
-                query = query_path.write(run, linked)
+                query = query_path.write(run, linked)[0]
                 query_path.route(run, query_path.understand(run, linked, query))
         except Withheld as held:
             declined = held.reason.kind
@@ -159,7 +159,7 @@ class Engine:
         """How the path by logical form ends: its reason and risk if it declines."""
         session = session or self.tables
         answer = ask(Question(text, patient_id=patient), session)
-        sure = probability(answer.scores, session.active_thresholds)
+        sure = probability(answer.scores, session.thresholds)
         risk = None if sure is None else round(1.0 - sure, 4)
         declined = answer.reason_kind if answer.status is Status.ABSTAINED else None
         return {"scope": answer.scope.value, "declined": declined, "risk": risk}

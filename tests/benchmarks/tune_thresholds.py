@@ -2,7 +2,7 @@
 
     python tests/benchmarks/tune_thresholds.py --db mimic_iv.sqlite --raw raw.sqlite \\
         --scene-graphs ehrxqa --authored tune.jsonl \\
-        --clinicians models/corpus/tables/clinicians.jsonl \\
+        --clinicians models/corpus/tables/clinicians.jsonl --demo raw_demo.sqlite \\
         --out models/text2sql/thresholds.json [--goal penalty=10] [--records FILE]
 
 Neither EHRSQL's valid nor any "held" question is used. The sources, each with its share of the
@@ -12,6 +12,9 @@ weight:
   built      questions of a seed that training never uses, in rough wording, answerable or not
   films      the same about chest X-rays, of the raw import
   clinicians the "tune" half
+  newcomers  people who had the README and a record, and never saw the program's own questions
+             (concepts/newcomer_tables*.jsonl of the import of the demo, newcomer_films*.jsonl of
+             the raw import): what questions from outside are like
 
     python tests/benchmarks/tune_thresholds.py --db ... --ehrsql ... --swap-check valid
 
@@ -54,7 +57,13 @@ from ehrqa_cli.vqa.oracle import OracleGraphs
 from ehrqa_cli.vqa.reader import Vqa
 
 SEED = 770_031  # training uses small seeds
-SHARES = {"authored": 0.5, "built": 0.2, "films": 0.15, "clinicians": 0.15}
+SHARES = {
+    "authored": 0.4, "built": 0.1, "films": 0.1, "clinicians": 0.1, "newcomers": 0.15,
+    "newcomers_films": 0.15,
+}  # fmt: skip
+RAW = ("authored", "films", "newcomers_films")  # asked of the raw import
+_NEWCOMERS = {"newcomers": "newcomer_tables", "newcomers_films": "newcomer_films"}
+_SETS = Path(__file__).with_name("concepts")
 FAMILIES = {
     "built": (("table", "compose", "aggregate"), ("unanswerable",)),
     "films": (("image", "image_table"), ()),
@@ -124,6 +133,16 @@ def clinicians(path: Path) -> Iterator[GoldQuestion]:
         yield GoldQuestion(item["question"], gold, group=item["id"], source="clinicians")
 
 
+def newcomers(source: str) -> Iterator[GoldQuestion]:
+    """All that persons from outside asked once; any of several golds is right."""
+    for path in sorted(_SETS.glob(f"{_NEWCOMERS[source]}*.jsonl")):
+        for item in rows_of(path):
+            golds = [{"rows": gold} for gold in (item["gold"], *item.get("also", ())) if gold]
+            gold = {"any": golds} if item["gold"] is not None else None
+            group = f"{path.stem}/{item['id']}"
+            yield GoldQuestion(item["question"], gold, group=group, source=source)
+
+
 def weighed(items: list[GoldQuestion]) -> list[GoldQuestion]:
     """With weights such that sources and their unanswerable questions have their shares."""
     counts = Counter((i.source, i.gold is not None) for i in items)
@@ -144,6 +163,8 @@ def tune(flags: argparse.Namespace) -> None:
         items = list(built("built", flags.db, session, flags.built))
         items += authored(flags.authored) if flags.authored else []
         items += clinicians(flags.clinicians) if flags.clinicians else []
+        items += newcomers("newcomers") if flags.demo else []
+        items += newcomers("newcomers_films") if flags.raw else []
         if flags.raw and flags.scene_graphs:
             with _session(flags.raw, flags.scene_graphs) as films:
                 items += built("films", flags.raw, films, flags.built // 2)
@@ -157,14 +178,14 @@ def tune(flags: argparse.Namespace) -> None:
                 flags.records.write_text("".join(lines), encoding="utf-8")
         source = {
             **hashes(session.model.provenance()),
-            "second": session.second is not None,
+            "judge": session.judge is not None,
             "sets": dict(Counter(i.source for i in items)),
             "shares": SHARES,
         }
     chosen = choose_known(known, Goal.parse(flags.goal), source=source)
     write(chosen, flags.out)
     records = [k.record for k in known]
-    told = {k: v for k, v in chosen.as_dict().items() if k not in ("calibration", "fast")}
+    told = {k: v for k, v in chosen.as_dict().items() if k != "calibration"}
     print(json.dumps(told, indent=1))
     for name in ("all", *SHARES):
         part = [r for r, k in zip(records, known, strict=True) if name in ("all", k.source)]
@@ -179,7 +200,7 @@ def tune(flags: argparse.Namespace) -> None:
     print(f"{time.monotonic() - started:.0f} s")
 
 
-_workers: dict[bool, Session] = {}
+_workers: dict[str, Session] = {}
 
 
 def _session(db: Path, scene_graphs: Path | None = None) -> Session:
@@ -190,21 +211,24 @@ def _session(db: Path, scene_graphs: Path | None = None) -> Session:
     return Session(db, thresholds=Thresholds.off(), **parts)
 
 
-def _start(db: Path, raw: Path | None, scene_graphs: Path | None) -> None:
-    _workers[False] = _session(db)
+def _start(db: Path, raw: Path | None, scene_graphs: Path | None, demo: Path | None) -> None:
+    opened = {"": _session(db)}
     if raw:
-        _workers[True] = _session(raw, scene_graphs)
+        opened |= dict.fromkeys(RAW, _session(raw, scene_graphs))
+    if demo:
+        opened["newcomers"] = _session(demo)
+    _workers.update(opened)
 
 
 def _ask(items: list[GoldQuestion]) -> list[Known]:
-    return [k for i in items for k in ask_all([i], _workers[i.source in ("authored", "films")])]
+    return [k for i in items for k in ask_all([i], _workers.get(i.source, _workers[""]))]
 
 
 def asked(items: list[GoldQuestion], flags: argparse.Namespace) -> list[Known]:
     """Every question asked, in ``--jobs`` processes."""
     parts = [items[i : i + 10] for i in range(0, len(items), 10)]
     found: list[Known] = []
-    told = (flags.db, flags.raw, flags.scene_graphs)
+    told = (flags.db, flags.raw, flags.scene_graphs, flags.demo)
     with multiprocessing.get_context("spawn").Pool(flags.jobs, _start, told) as pool:
         for part in pool.imap(_ask, parts):
             found += part
@@ -241,6 +265,7 @@ def main() -> None:
     parser.add_argument("--authored", type=Path, help="the authored questions with their rows")
     parser.add_argument("--ehrsql", type=Path, help="the folder of the split of --swap-check")
     parser.add_argument("--clinicians", type=Path, help="clinicians.jsonl")
+    parser.add_argument("--demo", type=Path, help="the import of the demo, for the newcomers")
     parser.add_argument("--built", type=int, default=900, help="how many built questions")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--goal", default="penalty=10")

@@ -47,7 +47,7 @@ if __name__ == "__main__":
     registry.load = lambda group, name, contract: (  # type: ignore[assignment]
         Rote if group == registry.TEXT2SQL else load(group, name, contract)
     )
-    Session.second = None  # type: ignore[assignment]
+    Session.judge = None  # type: ignore[assignment]
     if BYTES:
         resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, BYTES))
     code = main.run(sys.argv[3:])

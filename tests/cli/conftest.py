@@ -50,5 +50,5 @@ def rote(monkeypatch: pytest.MonkeyPatch) -> type[RoteModel]:
 
     monkeypatch.setattr(registry, "load", load_rote)
     monkeypatch.setattr(RoteModel, "broken", None)
-    monkeypatch.setattr(Session, "second", None)
+    monkeypatch.setattr(Session, "judge", None)
     return RoteModel

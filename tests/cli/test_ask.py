@@ -21,6 +21,7 @@ FIELDS = [
     "choice",
     "confidence",
     "reason",
+    "reading",
     "suggestions",
     "alternatives",
     "logical_form",

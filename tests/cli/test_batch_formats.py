@@ -133,7 +133,7 @@ def test_a_question_is_asked_once(cli, ehr, rote, monkeypatch, tmp_path):
     source.write_text("".join(json.dumps(row) + "\n" for row in given))
     ran = cli("batch", source, "--db", ehr)
     found = rows(ran.out)
-    assert len(asked) == 5
+    assert len([text for text in asked if text in (COUNT, LAST)]) == 5  # and what is offered
     assert "4 asked before" in ran.err
     assert [row["id"] for row in found] == list(range(9))
     assert found[3]["question"] == f"  {COUNT} "

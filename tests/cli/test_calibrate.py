@@ -3,12 +3,11 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from ehrqa_cli.contracts.types import Query
-from ehrqa_cli.engine import Session, calibrated
+from ehrqa_cli.engine import calibrated
 
 COUNT = "how many patients are there?"
 
@@ -30,21 +29,6 @@ def doubter(rote, monkeypatch):
     # 20 wrong answers shall do, so that nothing here depends on the shipped model's weights.
     monkeypatch.setattr("ehrqa_cli.evaluate.thresholds.ENOUGH_WRONG", 10)
     return rote
-
-
-class Offers:
-    """A second opinion that knows one question."""
-
-    def nearest(self, linked, k):
-        order = {kind: f"#{i}" for i, x in enumerate(linked.links, 1) for kind in x.types}
-        form = f"value last lab {order['lab']} patient {order['pat']}"
-        return [SimpleNamespace(text="last <lab>#1 of <pat>#2", form=form, distance=0.1)]
-
-    def scores(self, linked, form):
-        return {}
-
-    def provenance(self):
-        return {}
 
 
 def rows(n: int = 20) -> list[dict]:
@@ -152,27 +136,8 @@ def test_a_wrong_goal_is_a_usage_error(cli, ehr, doubter, tmp_path):
     assert cli("calibrate", "--questions", source, "--db", ehr, "--goal", "fun").code == 2
 
 
-def test_fast_and_careful_exclude_each_other(cli, ehr, rote):
-    ran = cli("ask", COUNT, "--db", ehr, "--fast", "--careful")
-    assert ran.code == 2 and "--careful" in ran.err
-
-
-def test_fast_answers_and_says_so(cli, ehr, rote):
-    ran = cli("ask", COUNT, "--db", ehr, "--fast", "--json")
-    assert json.loads(ran.out)["provenance"]["mode"] == "fast"
-
-
 def test_careful_without_its_model_says_how_to_pull_it(cli, ehr, rote):
     ran = cli("ask", COUNT, "--db", ehr, "--careful", "--json")
     answer = json.loads(ran.out)
     assert (ran.code, answer["status"]) == (1, "failed")
     assert "ehrqa models pull qwen2.5-coder-1.5b" in answer["error"]["hint"]
-
-
-def test_an_offer_stands_below_the_reason(cli, ehr, rote, monkeypatch):
-    monkeypatch.setattr(Session, "second", Offers())
-    ran = cli("ask", "who ordered her creatinine? patient 101", "--db", ehr)
-    assert ran.code == 3
-    first, second = ran.out.splitlines()
-    assert first.startswith("I don't know. ")
-    assert second.split(maxsplit=2) == ["could", "ask", "Last creatinine of 101?"]

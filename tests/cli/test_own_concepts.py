@@ -169,7 +169,7 @@ def test_a_batch_goes_on_only_with_the_same_concepts(cli, ward, counting, own, t
 
     def settings() -> object:
         options = BatchOptions(
-            ward, None, None, Scope.TABLE, "local", False, Mode.FAST, None, None, None,
+            ward, None, None, Scope.TABLE, "local", False, Mode.NORMAL, None, None, None,
             concepts=(own,),
         )  # fmt: skip
         with options.session() as session:
@@ -202,6 +202,7 @@ def test_a_name_of_several_meanings_is_asked_back_with_each(cli, ward, counting)
         'count_patients dx "acute kidney injury"',
     ]
     assert "kidney" in answer["alternatives"][1]["description"]
+    assert [x["answer"] for x in answer["alternatives"]] == ["1", "2"]
     assert asked(cli, lungs, "--db", ward)["value"] == 1
     assert asked(cli, kidneys, "--db", ward)["value"] == 2
 
@@ -209,6 +210,7 @@ def test_a_name_of_several_meanings_is_asked_back_with_each(cli, ward, counting)
 def test_a_meaning_that_the_model_cannot_read_has_no_form(cli, ward, rote):
     answer = asked(cli, "ARF of patient 101?", "--db", ward)
     assert [x["logical_form"] for x in answer["alternatives"]] == [None, None]
+    assert [x["answer"] for x in answer["alternatives"]] == [None, None]
     assert answer["alternatives"][1]["description"] == "acute kidney injury (diagnosis, 1 code)"
     assert len(answer["suggestions"]) == 2
 

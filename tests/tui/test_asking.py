@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual import events
 
 from ehrqa_cli.contracts.errors import Cancelled, DatabaseError, UsageError
+from ehrqa_cli.contracts.types import Answer, Question, Status
 from ehrqa_cli.engine.chat import events as said
 from ehrqa_cli.engine.chat.views import Evidence
 
@@ -404,3 +406,46 @@ def test_a_question_sent_while_another_conversation_comes_stays_in_sight() -> No
         assert "the database is damaged" in chat.text
 
     chat(script)
+
+
+HELD = Answer(
+    Question("sodium?"),
+    Status.ABSTAINED,
+    text="I don't know. I am not sure enough.",
+    reason_kind="low_confidence",
+    reason="I am not sure enough.",
+    reading={"logical_form": "x", "description": "last sodium", "concepts": [], "runs": True},
+)
+
+
+def said_in(chat: Chat) -> str:
+    """What the screen says, however its lines are broken."""
+    return " ".join(word for word in chat.text.split() if word not in "╏┃▌▐█▋▎")
+
+
+def test_a_key_runs_the_reading_of_a_withheld_answer_and_another_keeps_it() -> None:
+    async def script(chat: Chat) -> None:
+        ticket = await chat.ask("sodium?")
+        await chat.report(ticket, said.Answered(samples.turn(1, "sodium?", HELD)), said.Done())
+        assert "I read it as: last sodium. F8 or /run runs it, unchecked." in said_in(chat)
+        await chat.pilot.press("f8")
+        assert chat.controller.named("run_reading") == [[]]
+        run = replace(HELD, status=Status.TENTATIVE, text="Unverified: Last sodium: 141.")
+        ticket = await chat.ask("sodium?")
+        await chat.report(ticket, said.Answered(samples.turn(2, "sodium?", run)), said.Done())
+        assert "◐ Unverified: Last sodium: 141." in said_in(chat)
+        assert "Not checked: I am not sure enough." in said_in(chat)
+        assert "^G or /teach keeps it." in said_in(chat)
+        await chat.pilot.press("ctrl+g")
+        assert chat.controller.named("teach") == [[]]
+
+    chat(script, (80, 24))
+
+
+def test_the_keys_are_told_as_the_user_has_them() -> None:
+    async def script(chat: Chat) -> None:
+        ticket = await chat.ask("sodium?")
+        await chat.report(ticket, said.Answered(samples.turn(1, "sodium?", HELD)), said.Done())
+        assert "F12 or /run runs it" in said_in(chat)
+
+    chat(script, (80, 24), keys={"run_reading": "f12"})

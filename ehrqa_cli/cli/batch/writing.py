@@ -40,7 +40,8 @@ class Tally:
 
     def summary(self, rows: int) -> str:
         """One line for stderr."""
-        parts = [f"{count:,} {status}" for status, count in self.counts.items()]
+        shown = [s for s in self.counts if s != Status.TENTATIVE or self.counts[s]]
+        parts = [f"{self.counts[status]:,} {status}" for status in shown]
         notes = [f"{self.kept:,} kept from before"] if self.kept else []
         notes += [f"{self.repeated:,} asked before"] if self.repeated else []
         told = f" ({', '.join(notes)})" if notes else ""
@@ -209,6 +210,8 @@ def settings_of(options: BatchOptions, session: Session, as_csv: bool) -> dict[s
         "goal": options.goal,
         "thresholds": _hash(thresholds) if thresholds else None,
         "concepts": sources.get("concepts"),
+        "tentative": options.tentative,
+        "taught": session.taught.fingerprint() if session.taught else None,
         "notes": sources.get("notes"),
         "images": sources.get("images"),
         "vision": vision_of(options) if options.films else None,

@@ -28,7 +28,8 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h2 { font-size: 1.1rem; margin: 2rem 0 .3rem } .asked, .at { color: #555 }
 .answer { border-left: 4px solid #2a7; padding-left: .8rem }
-.abstained { border-left: 4px double #b80 } .failed { border-left: 4px dotted #b22 }
+.abstained { border-left: 4px double #b80 } .tentative { border-left: 4px dashed #b80 }
+.failed { border-left: 4px dotted #b22 }
 table { border-collapse: collapse } td, th { border: 1px solid #bbb; padding: .1rem .5rem }
 pre { background: #f4f4f4; padding: .5rem; white-space: pre-wrap; overflow-wrap: anywhere }
 """

@@ -76,7 +76,8 @@ def turn_lines(turn: Turn) -> Iterator[str]:
     answer = turn.answer
     if turn.read_as:
         yield f"asked as: {turn.read_as}"
-    yield from answer_lines(replace(answer, suggestions=()), all_in="/evidence, /export")
+    shown = replace(answer, suggestions=())
+    yield from answer_lines(shown, all_in="/evidence, /export", run_by="/run", teach_by="/teach")
     if answer.status is Status.FAILED and answer.error and answer.error.get("hint"):
         yield f"  next step: {answer.error['hint']}"
     for number, text in enumerate(answer.suggestions, 1):

@@ -97,14 +97,11 @@ def _draw(out: Path, header: dict[str, Any]) -> None:
     from ehrqa_cli.evaluate import plots
     from ehrqa_cli.evaluate.journal import RECORDS
     from ehrqa_cli.evaluate.records import read_records
-    from ehrqa_cli.evaluate.variants import in_force
 
     if not plots.available():
         diagnostics.note(f"no plots: {plots.HOW_TO_GET_IT}")
         return
     title = f"{header['dataset']} {header['version']} ({header['dataset_sha256'][:12]})"
     records = read_records(out / RECORDS)
-    stored = shipped_thresholds()
-    obeyed = in_force(stored, records) if stored else None
-    for path in plots.draw_run(records, out, title, obeyed):
+    for path in plots.draw_run(records, out, title, shipped_thresholds()):
         diagnostics.note(f"drawn: {path}")

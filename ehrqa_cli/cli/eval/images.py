@@ -128,7 +128,6 @@ def mimic_cxr_vqa(**flags: Any) -> int:
 )
 @fewshot_options
 @workers_option
-@click.option("--fast", is_flag=True, help="The same as --system ours-fast.")
 def ehrxqa(**flags: Any) -> int:
     """EHRXQA: answer every question; Acc_LF, Acc_EX|gt and Acc_EX|pred in all, by modality and by
     patient scope, with what was declined told apart, and baselines of a constant answer. Reads the

@@ -139,11 +139,10 @@ def open_measured(db: Path, flags: Mapping[str, Any], chosen: Chosen, model: str
     # The wall clock, where it is wanted, is read once for all processes.
     as_of = check_time(flags["as_of"]) if flags["as_of"] else None
     named = model if chosen.name in FEW_SHOT else flags["model"] or model
-    name = "ours-fast" if flags.get("fast") and chosen.name == "ours" else chosen.name
     labels, graphs = flags["scene_graphs"], None
     if labels is None:
         graphs = read_graphs(None, db=db, images=flags["images"], vision=flags["vision"])
-    opener = partial(_open, db, named, as_of, name, labels)
+    opener = partial(_open, db, named, as_of, chosen.name, labels)
     if graphs is not None:  # one model for images uses all processors by itself
         session = opener(graphs)
         session.image_folders = image_folders(db, flags["images"])
@@ -180,7 +179,7 @@ def variant_of(name: str | None) -> tuple[Mode, Thresholds | None]:
     from ehrqa_cli.engine import Mode
     from ehrqa_cli.evaluate import systems
 
-    modes = {systems.FAST: Mode.FAST, systems.CAREFUL: Mode.CAREFUL}
+    modes = {systems.CAREFUL: Mode.CAREFUL}
     if name != systems.UNCHECKED:
         return modes.get(name or "", Mode.NORMAL), None
     from ehrqa_cli.evaluate.variants import CHECKS_OFF

@@ -75,7 +75,7 @@ def _suggest(chat: Controller, rest: str) -> int:
 
 
 def _run(chat: Controller, rest: str) -> int:
-    return chat.ask(rest, edited=True)
+    return chat.ask(rest, edited=True) if rest else chat.run_reading()
 
 
 def _export(chat: Controller, rest: str) -> int:
@@ -110,7 +110,8 @@ COMMANDS: dict[str, Command] = {
     "/note": Command("[N]", "the notes that answer N cites, whole, cited lines marked", _note),
     "/image": Command("[STUDY]", "what the image of a study shows", _image),
     "/suggest": Command("NUMBER", "ask a question that was offered", _suggest),
-    "/run": Command("NEURALSQL", "run a query of your own, guarded", _run),
+    "/run": Command("[NEURALSQL]", "run the withheld reading, or a query of your own", _run),
+    "/teach": Command("", "keep the reading of an unverified answer", lambda c, _: c.teach()),
     "/export": Command("FILE", "write the conversation to FILE.md, .html or .json", _export),
     "/history": Command("", "the conversations that were kept", lambda c, _: c.search()),
     "/search": Command("WORDS", "search in them", lambda c, rest: c.search(rest)),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from ehrqa_cli.contracts.errors import Cancelled, EhrqaError, UsageError
+from ehrqa_cli.contracts.types import Status
 from ehrqa_cli.engine.chat import events
 from ehrqa_cli.engine.chat.about import about
 from ehrqa_cli.engine.chat.complete import Completer
@@ -30,10 +31,13 @@ STEPS = {
     "link": "finding names and values",
     "write": "writing the logical form",
     "understand": "reading the form back",
+    "recall": "finding names and values",
+    "contradiction": "comparing it with the record",
     "route": "choosing tables, images or notes",
     "compile_form": "compiling the form",
-    "compare": "asking for a second opinion",
-    "consult": "asking for a second opinion",
+    "judge": "choosing among the readings",
+    "rival": "comparing with other readings",
+    "compare": "comparing it with the question",
     "weigh": "weighing how sure this is",
     "execute": "running the query",
     "compare_answers": "asking a larger model",
@@ -130,6 +134,19 @@ class Controller(Worker):
         text = self._talk.suggestion(number)
         self._tell(events.Sent(text))
         self._answer(text, edited=False)
+
+    @_wish
+    def run_reading(self) -> None:
+        """Run the reading of the last withheld answer, unchecked."""
+        held = self._talk.last(Status.ABSTAINED)
+        self._tell(events.Sent(held.typed))
+        self._tell(events.Answered(self._talk.run_reading(held, self._hear)))
+
+    @_wish
+    def teach(self) -> None:
+        """Keep the reading of the last tentative answer for its wording."""
+        entry = self._talk.session.teach(self._talk.last(Status.TENTATIVE).answer)
+        self._tell(events.Said(f"kept: “{entry.wording.question}” is answered so from now on"))
 
     @_wish
     def read_evidence(self, turn: Turn) -> None:

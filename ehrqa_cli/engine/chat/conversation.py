@@ -114,6 +114,24 @@ class Conversation:
         answer = run_neuralsql(self.session, text, as_of=self._as_of)
         return self._add(text, Rewrite(text, text), answer, tell, NEURALSQL)
 
+    def last(self, status: Status) -> Turn:
+        """The last turn whose answer ended so. Raises UsageError without one."""
+        for turn in reversed(self.turns):
+            if turn.answer.status is status:
+                return turn
+        what = "unverified" if status is Status.TENTATIVE else "withheld"
+        hint = "ask a question; where its answer is withheld, /run runs its reading"
+        raise UsageError(f"there is no {what} answer in this conversation", hint)
+
+    def run_reading(self, held: Turn, on_event: OnEvent | None = None) -> Turn:
+        """Run the reading of a withheld answer, unchecked, as a turn of its own. Raises UsageError
+        where it has none that may be run, Cancelled, and EhrqaError for a fault."""
+        tell = self._once(on_event)
+        answer = self.session.run_reading(held.answer, tell)
+        whom = held.answer.question.patient_id
+        rewrite = Rewrite(held.typed, held.asked, held.carried, patient_id=whom)
+        return self._add(held.typed, rewrite, answer, tell)
+
     def cancel(self) -> None:
         """End what is running, from any thread; it raises Cancelled there.
 

@@ -23,7 +23,7 @@ from ehrqa_cli.contracts.benchmarks import (
 )
 from ehrqa_cli.contracts.errors import EvaluationError, UsageError
 from ehrqa_cli.contracts.notes import NoteSpan
-from ehrqa_cli.contracts.types import Answer, Question, Scope, Status
+from ehrqa_cli.contracts.types import WITHHELD, Answer, Question, Scope, Status
 from ehrqa_cli.evaluate.answering import System
 from ehrqa_cli.evaluate.ehrnoteqa.load import NoteQuestion, NoteSet, count_by_level, load_noteqa
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, record_of
@@ -122,7 +122,7 @@ class EhrNoteQa(Benchmark):
             "F1": grade(lambda r: r.get("f1"), lambda r: "correct" not in r),
             "judge": grade(verdict, lambda _r: heard),
             "declined of unanswerable": lambda r: (
-                float(not r["answerable"] and r["status"] == "abstained"),
+                float(not r["answerable"] and r["status"] in WITHHELD),
                 float(not r["answerable"]),
             ),
         }
@@ -144,7 +144,7 @@ class EhrNoteQa(Benchmark):
             for k, part in evidence_scores(records).items()
         }
         ends = Counter(record["status"] for record in records)
-        scores |= {"answered": ends["answered"], "declined": ends["abstained"]}
+        scores |= {"answered": ends["answered"], "declined": sum(ends[x] for x in WITHHELD)}
         scores["failed"] = ends["failed"]
         tables = (
             accuracy_table(records, self.form, found.seed),

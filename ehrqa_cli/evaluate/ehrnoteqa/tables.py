@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ehrqa_cli.contracts.benchmarks import Cells, FigureTable, Record
+from ehrqa_cli.contracts.types import WITHHELD
 from ehrqa_cli.evaluate.calibration import wilson
 from ehrqa_cli.evaluate.ehrnoteqa.score import MULTI_CHOICE, TOP, best_rank
 from ehrqa_cli.evaluate.judge import TIMES, Takes, takes
@@ -81,8 +82,8 @@ def decline_table(records: Sequence[Record]) -> FigureTable:
     for name, has in (("with an answer", True), ("without an answer", False)):
         found = [r for r in records if r["answerable"] is has]
         counts = [
-            sum(r["status"] == status for r in found)
-            for status in ("answered", "abstained", "failed")
+            sum(r["status"] in ends for r in found)
+            for ends in (("answered",), WITHHELD, ("failed",))
         ]
         rows.append((name, len(found), *(binomial(n, len(found)).percent() for n in counts)))
     columns = ("questions", "number", "answered %", "declined %", "failed %")

@@ -17,7 +17,7 @@ from typing import Any
 from ehrqa_cli import neuralsql
 from ehrqa_cli.contracts.errors import DatabaseError, EhrqaError, EvaluationError
 from ehrqa_cli.contracts.plugins import Database
-from ehrqa_cli.contracts.types import Answer, Limits, Row, Status
+from ehrqa_cli.contracts.types import WITHHELD, Answer, Limits, Row, Status
 from ehrqa_cli.ehr.backend.now import now_in
 from ehrqa_cli.ehr.mapping.mapped import Mapped
 from ehrqa_cli.ehr.open import open_as_it_is, open_database
@@ -72,7 +72,7 @@ class Judge:
     def _withheld(self, item: Item, answer: Answer) -> bool | None:
         """Would the query that was written and withheld have been right? None without one. The
         risk-coverage curve needs it; no score counts it."""
-        if answer.status is not Status.ABSTAINED or answer.neuralsql is None:
+        if answer.status not in WITHHELD or answer.neuralsql is None:
             return None
         if item.gold is None:
             return False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ehrqa_cli.contracts.types import WITHHELD
 from ehrqa_cli.evaluate.calibration import brier, wilson
 from ehrqa_cli.evaluate.metrics import Scores, intervals, score
 from ehrqa_cli.evaluate.records import Record
@@ -105,7 +106,7 @@ def make_report(
     new = [r.outcome for r in records if r.gold is not None and r.unseen]
     overall = score(outcomes)
     told = [(r.confidence, r.correct) for r in records if r.confidence is not None]
-    why = Counter(r.why.split(":")[0] for r in records if r.status == "abstained" and r.why)
+    why = Counter(r.why.split(":")[0] for r in records if r.status in WITHHELD and r.why)
     totals = sorted(r.timings["total"] for r in records if "total" in r.timings)
     seconds = {}
     if totals:

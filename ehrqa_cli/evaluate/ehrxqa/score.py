@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ehrqa_cli.contracts.benchmarks import Cells, FigureTable, Record
+from ehrqa_cli.contracts.types import WITHHELD
 from ehrqa_cli.evaluate.ehrxqa.load import XqaSet
 from ehrqa_cli.evaluate.priors import HINDSIGHT, LEFT_OUT, priors
 from ehrqa_cli.evaluate.rows import plain_rows
@@ -73,7 +74,7 @@ def score(records: Sequence[Record], seed: int = 0) -> XqaScores:
         coverage=of(answered, [1.0] * len(known)),
         accuracy_of_answered=of(right, answered),
         wrong=round(sum(answered) - sum(right)),
-        declined=sum(r["status"] == "abstained" for r in known),
+        declined=sum(r["status"] in WITHHELD for r in known),
         failed=sum(r["status"] == "failed" for r in known),
     )
 
@@ -159,7 +160,7 @@ def _notes(records: Sequence[Record]) -> tuple[str, ...]:
     notes = []
     none = [record for record in records if record["gold"] is None]
     if none:
-        declined = sum(record["status"] == "abstained" for record in none)
+        declined = sum(record["status"] in WITHHELD for record in none)
         notes.append(f"of {len(none)} questions without an answer {declined} were declined")
     if all(record.get("acc_lf") is None for record in records):
         notes.append("Acc_LF: there are no gold programs, or no predicted ones, to compare")

@@ -63,7 +63,7 @@ if __name__ == "__main__":
     registry.load = lambda group, name, contract: (  # type: ignore[assignment]
         Rote if group == registry.TEXT2SQL else load(group, name, contract)
     )
-    Session.second = None  # type: ignore[assignment]
+    Session.judge = None  # type: ignore[assignment]
     if int(sys.argv[1]) >= 0:
         kill_at(int(sys.argv[1]), float(sys.argv[2]))
     sys.exit(main.run(sys.argv[3:]))

@@ -50,7 +50,7 @@ def test_ours_and_gold(
             Counts if group == registry.TEXT2SQL else load(group, key, contract)
         ),
     )
-    monkeypatch.setattr(Session, "second", None)
+    monkeypatch.setattr(Session, "judge", None)
     _, db = make_layout(name, tmp_path)
     database = name.removesuffix("_ehrsql")
     rows = [

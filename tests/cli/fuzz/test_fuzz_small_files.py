@@ -11,14 +11,12 @@ import pytest
 from ehrqa_cli import modelstore
 from ehrqa_cli.contracts.errors import EhrqaError
 from ehrqa_cli.engine.note_route import NoteRouter
-from ehrqa_cli.engine.reasons import ReasonModel
 from ehrqa_cli.engine.risk import Thresholds
 
 from .odd import INPUTS, harmed
 
 LOADERS: dict[str, Callable[[Path], object]] = {
     "text2sql/thresholds.json": Thresholds.load,
-    "reasons/reasons.json": ReasonModel.load,
     "note_router/weights.json": NoteRouter.load,
 }
 WHOLE = (b"", b"{}", b"[]", b"null", b"[" * 5000, b"9" * 5000, b'{"weights": 1}', b"\xff\xfe")

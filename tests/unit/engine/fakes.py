@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ehrqa_cli.contracts.errors import DatabaseError
@@ -13,6 +12,7 @@ from ehrqa_cli.contracts.plugins import Database, Text2Sql
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Query, Result
 from ehrqa_cli.engine import Session
 from ehrqa_cli.engine.risk import Thresholds
+from ehrqa_cli.text2sql.known import KnownQuestions
 from ehrqa_cli.text2sql.linking.namesakes import Namesakes
 from ehrqa_cli.text2sql.third import Opinion as Said
 
@@ -118,6 +118,9 @@ class Scripted(Text2Sql):
         self.asked: list[LinkedQuestion] = []
         self.fail: Exception | None = None
 
+    def insist(self, question: LinkedQuestion) -> Query | None:
+        return Query(None, "value last lab #1 patient #2")
+
     def generate(
         self, question: LinkedQuestion, on_token: Callable[[str], None] | None = None
     ) -> list[Query]:
@@ -148,36 +151,41 @@ def session(*queries: Query, **parts: Any) -> Session:
         "linker": WordLinker(),
         "model": Scripted(*queries),
         "thresholds": Thresholds(),
-        "second": None,
-        "reason_model": None,
+        "judge": None,
+        "known": KnownQuestions([]),
     }
     return Session(**{**given, **parts})
 
 
-@dataclass(frozen=True)
-class Known:
-    """A neighbour, its form with references to the question at hand."""
+class Judging:
+    """A judge that finds every reading as faithful as ``odds`` says, or as the first of ``by_word``
+    that it has, and of every question the kind of the first of ``kinds`` whose word it has, for
+    certain. The words ``missed`` are left out of every reading."""
 
-    text: str
-    form: str
-    distance: float = 0.05
+    def __init__(
+        self,
+        odds: float = 5.0,
+        by_word: Mapping[str, float] | None = None,
+        missed: tuple[str, ...] = (),
+        **kinds: str,
+    ) -> None:
+        self.odds, self.by_word, self.missed, self.words = odds, by_word or {}, missed, kinds
 
+    def faithful(self, linked: LinkedQuestion, readings: Sequence[str]) -> list[float]:
+        return [
+            next((odds for word, odds in self.by_word.items() if word in text), self.odds)
+            for text in readings
+        ]
 
-class Opinion:
-    """A second opinion with the same scores and neighbours for every question."""
+    def kinds(self, linked: LinkedQuestion) -> dict[str, float]:
+        kind = next((k for w, k in self.words.items() if w in linked.text), "answerable")
+        return {"answerable": -9.0, kind: -0.001}
 
-    def __init__(self, *near: tuple[str, str], **scores: float) -> None:
-        self.near = [Known(text, written) for text, written in near]
-        self.given = scores
-
-    def scores(self, linked: LinkedQuestion, form: str | None) -> dict[str, float]:
-        return dict(self.given)
-
-    def nearest(self, linked: LinkedQuestion, k: int) -> Sequence[Known]:
-        return self.near[:k]
+    def left_out(self, linked: LinkedQuestion, reading: str, most: int = 2) -> tuple[str, ...]:
+        return self.missed
 
     def provenance(self) -> Mapping[str, str]:
-        return {"model": "opinion"}
+        return {"model": "judging"}
 
 
 class ThirdSays:

@@ -1,47 +1,41 @@
-"""Second and third opinions, fast and careful, and whose thresholds decide."""
+"""The judge, the third opinion of --careful, and whose thresholds decide."""
 
 from __future__ import annotations
 
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Link, Question, Result, Status
-from ehrqa_cli.engine import Mode, Session, ask, calibrated, confidence, open_session
+from ehrqa_cli.engine import Mode, ask, calibrated, confidence, open_session
 from ehrqa_cli.engine.risk import Thresholds, goal_key
 
-from .fakes import Opinion, ThirdSays, form, session
+from .fakes import Judging, ThirdSays, form, session
 
 LAST = form("value last lab #1 patient #2", max_entropy=0.1)
 ASKED = Question("last sodium of patient 7?")
-STRICT = Thresholds(weights={"disagreement": 5.0}, limit=2.0, calibration=((0.0, 0.9), (5.0, 0.1)))
+STRICT = Thresholds(
+    weights={"unfaithful_logit": 1.0}, limit=-2.0, calibration=((-5.0, 0.9), (5.0, 0.1))
+)
 
 
-def test_the_second_opinions_scores_are_weighed() -> None:
-    agrees = ask(ASKED, session(LAST, second=Opinion(agreement=0.9), thresholds=STRICT))
-    assert agrees.status is Status.ANSWERED
-    assert agrees.scores["disagreement"] == pytest.approx(0.1)
-    differs = ask(ASKED, session(LAST, second=Opinion(agreement=0.1), thresholds=STRICT))
+def test_what_the_judge_thinks_of_the_reading_is_weighed() -> None:
+    agrees = ask(ASKED, session(LAST, judge=Judging(3.0), thresholds=STRICT))
+    assert agrees.status is Status.ANSWERED and agrees.scores["unfaithful_logit"] == -3.0
+    assert agrees.provenance["models"]["judge"] == {"model": "judging"}
+    differs = ask(ASKED, session(LAST, judge=Judging(1.0), thresholds=STRICT))
     assert differs.reason_kind == "low_confidence"
     assert differs.executed_sql is None, "what is withheld anyway is not run"
 
 
-def test_without_a_second_opinion_the_fast_thresholds_hold() -> None:
-    fast = Thresholds(weights={"max_entropy": 1.0}, limit=0.05)
-    both = replace(STRICT, fast=fast)
-    second = Opinion(agreement=1.0)
-    assert ask(ASKED, session(LAST, second=second, thresholds=both)).status is Status.ANSWERED
-    without = ask(ASKED, session(LAST, second=None, thresholds=both))
-    assert without.reason_kind == "low_confidence"
-    assert without.provenance["thresholds"]["weights"] == {"max_entropy": 1.0}
-
-
-def test_fast_opens_no_second_opinion() -> None:
-    quick = Session(mode=Mode.FAST)
-    assert quick.second is None
+def test_what_sort_of_question_it_is_is_weighed() -> None:
+    by_kind = Thresholds(weights={"unanswerable_logit": 1.0}, limit=0.0)
+    usual = session(LAST, judge=Judging(3.0), thresholds=by_kind)
+    assert ask(ASKED, usual).scores["p_unanswerable"] == pytest.approx(0.001, abs=1e-4)
+    odd = session(LAST, judge=Judging(3.0, last="prediction"), thresholds=by_kind)
+    assert ask(ASKED, odd).reason_kind == "low_confidence"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +104,7 @@ def test_thresholds_calibrated_on_a_database_are_its_own(tmp_path: Path) -> None
     mine, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
     path = calibrated.path_for(mine)
     assert path != calibrated.path_for(other) and calibrated.stored(mine) is None
-    made = Thresholds(limit=0.25, limits_by_goal={"penalty=5": 0.5}, fast=Thresholds(limit=0.1))
+    made = Thresholds(limit=0.25, limits_by_goal={"penalty=5": 0.5})
     calibrated.write(made, path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert calibrated.stored(mine) == made and calibrated.stored(other) is None

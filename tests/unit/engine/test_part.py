@@ -58,8 +58,8 @@ def test_a_given_part_is_not_made() -> None:
 
 def test_a_session_takes_parts_by_name_and_no_others() -> None:
     mine = MemoryDatabase()
-    session = Session(database=mine, second=None, graphs=None)
-    assert session.database is mine and session.second is None
+    session = Session(database=mine, judge=None, graphs=None)
+    assert session.database is mine and session.judge is None
     assert not Session.graphs.is_open(session), "None given: it is looked for when needed"
     with pytest.raises(TypeError, match="'lniker'"):
         Session(lniker=None)

@@ -18,8 +18,6 @@ import pytest
 from ehrqa_cli.contracts.errors import UsageError
 from ehrqa_cli.contracts.types import Question, Status
 from ehrqa_cli.ehr.demo.make import build_demo
-from ehrqa_cli.engine.opening import open_session
-from ehrqa_cli.engine.parts import Mode
 from ehrqa_cli.engine.session import Session
 from ehrqa_cli.store import answer_record
 
@@ -100,7 +98,7 @@ def asked() -> list[str]:
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     path = tmp_path_factory.mktemp("fuzz") / "demo.sqlite"
     build_demo(path)
-    with open_session(path, log=False, mode=Mode.FAST) as session:
+    with Session(path, judge=None) as session:
         yield session
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ehrqa_cli import modelstore
-from ehrqa_cli.contracts.errors import ModelError
-from ehrqa_cli.contracts.types import LinkedQuestion, Question
+from ehrqa_cli.contracts.types import LinkedQuestion, Query, Question
 from ehrqa_cli.engine import ask, reasons
 from ehrqa_cli.engine.confidence import KINDS, Reason
-from ehrqa_cli.engine.reasons import PUBLIC_KINDS, TELL, ReasonModel
+from ehrqa_cli.engine.reasons import PUBLIC_KINDS, TELL
+from ehrqa_cli.engine.risk import Thresholds
 from ehrqa_cli.store import answer_record
+from ehrqa_cli.text2sql.known import KnownQuestions
 
-from .fakes import Opinion, WordLinker, form, session
+from .fakes import Judging, Scripted, WordLinker, form, session
 
 LAST = form("value last lab #1 patient #2", max_entropy=0.1)
 DECLINED = Reason("model_declined", "No query.")
@@ -23,13 +22,6 @@ DECLINED = Reason("model_declined", "No query.")
 
 def linked(text: str) -> LinkedQuestion:
     return WordLinker().link(text)
-
-
-def model(**words: str) -> ReasonModel:
-    """A word that means a class for certain; no word, no idea."""
-    classes = ("answerable", *TELL)
-    rows = {word: [9.0 if c == kind else 0.0 for c in classes] for word, kind in words.items()}
-    return ReasonModel(classes, rows)
 
 
 def test_every_signal_has_a_kind_for_people() -> None:
@@ -40,15 +32,15 @@ def test_every_signal_has_a_kind_for_people() -> None:
 
 
 def test_the_words_of_a_declined_question_tell_why() -> None:
-    known = model(nurse="not_in_database", tomorrow="prediction", sodium="answerable")
+    known = Judging(nurse="not_in_database", tomorrow="prediction")
     told = reasons.explain(DECLINED, linked("which nurse saw patient 7"), known)
     assert told == TELL["not_in_database"]
-    assert reasons.explain(DECLINED, linked("sodium tomorrow"), known).sentence == "No query."
-    assert reasons.explain(DECLINED, linked("quite another thing"), known).kind == "not_sure"
+    assert reasons.explain(DECLINED, linked("sodium tomorrow"), known).kind == "prediction"
+    assert reasons.explain(DECLINED, linked("sodium today"), known).sentence == "No query."
 
 
 def test_a_value_that_is_not_there_needs_no_guess() -> None:
-    known = model(nurse="not_in_database")
+    known = Judging(nurse="not_in_database")
     told = reasons.explain(Reason("unlinked_value", "No drug x."), linked("nurse"), known)
     assert (told.kind, told.sentence) == ("unknown_value", "No drug x.")
 
@@ -76,29 +68,51 @@ def test_a_person_sees_kind_sentence_and_signal() -> None:
     answer = ask(Question("which nurse saw patient 7"), session(form("abstain")))
     record = answer_record(answer)
     assert record["reason"]["kind"] == "not_sure" and record["reason"]["signal"] == "model_declined"
-    known = session(form("abstain"), reason_model=model(nurse="not_in_database"))
+    known = session(form("abstain"), judge=Judging(nurse="not_in_database"))
     answer = ask(Question("which nurse saw patient 7"), known)
     assert answer.reason_public == "not_in_database" and answer.reason_kind == "model_declined"
     assert answer.text == f"I don't know. {answer.reason}"
 
 
-def test_offers_are_questions_that_give_something_here() -> None:
-    second = Opinion(
+KNOWN = KnownQuestions(
+    [
         ("last <lab>#1 value of <pat>#2", "value last lab #1 patient #2"),
         ("first dose of <pat>#1", "time first rx patient #1"),  # there is none
         ("number of patients", "count_patients person"),  # about none of the values
-        ("did <pat>#1 get <lab>#2 tested", "exists lab #2 patient #1"),  # other types: no form
+        ("<lab>#1 of <pat>#2 under <num>#3", "value lab #1 under #3 patient #2"),  # too few values
         ("how often <lab>#1 in <pat>#2", "count lab #1 patient #2"),
-    )
+    ]
+)
+
+
+class Reads(Scripted):
+    """Declines who ordered what, and reads the rest as known."""
+
+    def generate(self, question: Any, on_token: Any = None) -> list[Query]:
+        for text, written in (("ordered", "abstain"), ("often", "count lab #1 patient #2")):
+            if text in question.text:
+                return [form(written)]
+        return [LAST]
+
+
+def test_offers_are_questions_that_are_answered_here() -> None:
     asked = Question("who ordered the sodium of patient 7")
-    answer = ask(asked, session(form("abstain"), second=second))
+    answer = ask(asked, session(model=Reads(), known=KNOWN))
     assert answer.suggestions == ("Last sodium value of 7?", "How often sodium in 7?")
     assert answer_record(answer)["suggestions"] == list(answer.suggestions)
 
 
+def test_what_would_be_declined_itself_is_not_offered() -> None:
+    strict = Thresholds(weights={"max_entropy": 1.0}, limit=0.05)
+    answer = ask(
+        Question("who ordered the sodium of patient 7"),
+        session(model=Reads(), known=KNOWN, thresholds=strict),
+    )
+    assert answer.suggestions == ("How often sodium in 7?",), "the other one's entropy is 0.1"
+
+
 def test_nothing_is_offered_to_who_wants_to_change_data() -> None:
-    second = Opinion(("last <lab>#1 value of <pat>#2", "value last lab #1 patient #2"))
-    known = session(form("abstain"), second=second, reason_model=model(delete="changes_data"))
+    known = session(form("abstain"), known=KNOWN, judge=Judging(delete="changes_data"))
     answer = ask(Question("delete the sodium of patient 7"), known)
     assert answer.reason_public == "changes_data" and answer.suggestions == ()
     answer = ask(Question("sodium of patient 28"), known)
@@ -106,28 +120,5 @@ def test_nothing_is_offered_to_who_wants_to_change_data() -> None:
 
 
 def test_an_answer_comes_without_offers() -> None:
-    second = Opinion(("last <lab>#1 value of <pat>#2", "value last lab #1 patient #2"))
-    answer = ask(Question("last sodium of patient 7"), session(LAST, second=second))
+    answer = ask(Question("last sodium of patient 7"), session(LAST, known=KNOWN))
     assert answer.value == 141.5 and answer.suggestions == () and answer.reason_public is None
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{}", '{"classes": ["a"], "scale": 1, "weights": {"x": [1, 2]}}']
-)
-def test_a_broken_model_is_said(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "reasons.json"
-    path.write_text(content)
-    with pytest.raises(ModelError):
-        ReasonModel.load(path)
-
-
-def test_the_shipped_model_is_small_and_knows_its_classes() -> None:
-    path = modelstore.models_root() / reasons.REASONS_FILE
-    assert path.stat().st_size < 300_000
-    shipped = ReasonModel.load(path)
-    assert set(shipped.classes) <= {"answerable", *TELL}
-    assert shipped.best("which nurse gave <drug>#1 to patient <pat>#2?")[0] == "not_in_database"
-    assert shipped.best("what are the side effects of <drug>#1?")[0] == "outside_knowledge"
-    assert sum(shipped.probabilities("x").values()) == pytest.approx(1.0)
-    manifest = json.loads((path.parent / "manifest.json").read_text())
-    assert manifest["sha256"] == modelstore.digest(path)

@@ -13,11 +13,11 @@ import pytest
 from ehrqa_cli import modelstore
 from ehrqa_cli.contracts.errors import Cancelled, ModelError
 from ehrqa_cli.contracts.types import Link, LinkedQuestion
+from ehrqa_cli.encoder.tokens import special_tokens
 from ehrqa_cli.logical_form import LEXEMES, TYPES, parse
 from ehrqa_cli.text2sql import local
 from ehrqa_cli.text2sql.decoding import Written, write
 from ehrqa_cli.text2sql.local import LocalModel
-from ehrqa_cli.text2sql.tokens import special_tokens
 
 SHIPPED = modelstore.models_root() / "text2sql"
 

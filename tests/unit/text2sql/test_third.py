@@ -14,7 +14,8 @@ from ehrqa_cli.contracts.plugins import Database
 from ehrqa_cli.contracts.types import Limits, Link, LinkedQuestion, Result
 from ehrqa_cli.llama import Frame
 from ehrqa_cli.text2sql import third
-from ehrqa_cli.text2sql.third import ThirdOpinion, prompt, read_sql, with_values
+from ehrqa_cli.text2sql.known import Near, with_values
+from ehrqa_cli.text2sql.third import ThirdOpinion, prompt, read_sql
 
 AS_OF = "2100-12-31 23:59:00"
 QUESTION = "last sodium of 7?"
@@ -25,15 +26,10 @@ LINKED = LinkedQuestion(
 )
 
 
-class Near:
-    def __init__(self, text: str, form: str) -> None:
-        self.text, self.form = text, form
-
-
 NEAR = (
-    Near("what was the final <lab>#1 in <pat>#2", "value last lab #1 patient #2"),
-    Near("when first <lab>#1 in <pat>#2", "time first lab #1 patient #2"),
-    Near("a form that is none", "value last ("),
+    Near("what was the final <lab>#1 in <pat>#2", "value last lab #1 patient #2", 1.0, 0),
+    Near("when first <lab>#1 in <pat>#2", "time first lab #1 patient #2", 1.0, 0),
+    Near("a form that is none", "value last (", 1.0, 0),
 )
 
 

@@ -14,7 +14,6 @@ from ehrqa_cli.evaluate.bias.split import Split, SplitSettings, at_random, debia
 from ehrqa_cli.evaluate.calibration import Curve, auroc, risk_coverage
 from ehrqa_cli.evaluate.ehrsql.load import Item
 from ehrqa_cli.evaluate.records import Record
-from ehrqa_cli.evaluate.variants import in_force
 from ehrqa_papers.abstention.figures import COLUMNS, notes, row
 from ehrqa_papers.abstention.plan import Plan
 from ehrqa_papers.abstention.signals import (
@@ -51,8 +50,7 @@ class Study:
         test: Sequence[Item] | None,
         plan: Plan,
     ) -> None:
-        shipped = in_force(plan.shipped, list(records.values()))
-        self.name, self.records, self.plan = name, records, replace(plan, shipped=shipped)
+        self.name, self.records, self.plan = name, records, plan
         self.items = [i for i in valid if i.id in records]
         self.test_items = None if test is None else [i for i in test if i.id in records]
         self._rows: dict[SplitSettings | None, tuple[Cells, ...]] = {}

@@ -190,7 +190,7 @@ class Runner:
         return {
             **self._about(session.as_of),
             "predictor": dict(session.model.provenance()),
-            "second": dict(session.second.provenance()) if session.second else None,
+            "judge": dict(session.judge.provenance()) if session.judge else None,
             "checks": "off",
             "versions": session.versions,
             "code": code_hash(),

@@ -43,4 +43,4 @@ class Rote(Text2Sql):
 
 def rote_session(db: Path, **parts: Any) -> Session:
     """Over the real database, with no opinion but the model's."""
-    return Session(db, model=Rote(), second=None, reason_model=None, **parts)
+    return Session(db, model=Rote(), judge=None, **parts)

@@ -1,0 +1,1 @@
+"""One small encoder over linked questions and readings of them, with several heads."""
