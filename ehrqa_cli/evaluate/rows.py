@@ -26,27 +26,35 @@ def _printed(cell: Scalar) -> str:
     return str(round(cell, 3)) if isinstance(cell, float) else str(cell)
 
 
-def plain_rows(rows: Iterable[Sequence[Any]]) -> Plain:
+def plain_rows(rows: Iterable[Sequence[Any]], digits: int = 3) -> Plain:
     """Rows as a set, however a file wrote the cells: text of a number is the number, numbers have
-    3 decimals, yes is 1, case does not count."""
-    return frozenset(tuple(_plain(cell) for cell in row) for row in rows)
+    ``digits`` decimals, yes is 1, case does not count."""
+    return frozenset(tuple(_plain(cell, digits) for cell in row) for row in rows)
 
 
-def _plain(cell: Any) -> Any:
+def _decimals(gold: Iterable[Sequence[Any]]) -> int:
+    """How many the gold's fractions are written with; 3 where it has none, or more."""
+    fractions = [c for row in gold for c in row if isinstance(c, float) and c % 1]
+    return min(max((len(str(c).partition(".")[2]) for c in fractions), default=3), 3)
+
+
+def _plain(cell: Any, digits: int) -> Any:
     if isinstance(cell, str):
         text = " ".join(cell.lower().split())
         if text in _WORDS:
             return _WORDS[text]
         try:
-            return round(float(text), 3) + 0.0
+            return round(float(text), digits) + 0.0
         except ValueError:
             return text
-    return round(float(cell), 3) + 0.0 if isinstance(cell, int | float) else cell
+    return round(float(cell), digits) + 0.0 if isinstance(cell, int | float) else cell
 
 
 def same_rows(rows: Sequence[Row], gold: Sequence[Row]) -> bool:
-    """The same rows by `plain_rows`, in any order of rows and of columns."""
-    given, wanted = plain_rows(rows), plain_rows(gold)
+    """The same rows by `plain_rows`, in any order of rows and of columns; gold that somebody
+    rounded to one or two decimals is met by what rounds to it."""
+    digits = _decimals(gold)
+    given, wanted = plain_rows(rows, digits), plain_rows(gold, digits)
     if given == wanted:
         return True
     if len({len(row) for row in (*given, *wanted)}) != 1 or len(given) != len(wanted):

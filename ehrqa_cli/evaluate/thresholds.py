@@ -227,22 +227,26 @@ def _on_each_set(
     answered: Sequence[Known], risks: Floats, gains: Floats, goal: Goal
 ) -> float | None:
     """The limit for all; a precision is to hold on each source too that has answers enough to tell
-    it, and not on the mean of an easy and a hard one."""
+    it, not on the mean of an easy and a hard one. Of several sources, whose gold has its own
+    slips, it holds within a standard error."""
     import numpy as np
 
-    limits = [best_limit(risks, gains, goal)]
-    for name in {k.source for k in answered} if goal.precision is not None else ():
+    sources = {k.source for k in answered}
+    errors = float(len(sources) > 1)
+    limits = [best_limit(risks, gains, goal, errors=errors)]
+    for name in sources if goal.precision is not None else ():
         part = np.array([k.source == name for k in answered])
         if part.sum() * (1.0 - (goal.precision or 0.0)) >= TELLING:
-            limits.append(best_limit(risks[part], gains[part], goal))
+            limits.append(best_limit(risks[part], gains[part], goal, errors=errors))
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def best_limit(risks: Floats, gains: Floats, goal: Goal) -> float | None:
+def best_limit(risks: Floats, gains: Floats, goal: Goal, *, errors: float = 0.0) -> float | None:
     """The limit on risk that serves the goal best; None to answer everything.
 
     ``gains``: what giving an answer changes in RS, compared with declining; positive if right.
-    For a precision, their sizes are how much each answer counts.
+    For a precision, their sizes are how much each answer counts, and the share may be so many
+    standard ``errors`` of a proportion below it.
     """
     import numpy as np
 
@@ -251,7 +255,8 @@ def best_limit(risks: Floats, gains: Floats, goal: Goal) -> float | None:
     if goal.precision is not None:
         size = np.abs(gained)
         precise = np.cumsum(size * (gained > 0)) / np.maximum(np.cumsum(size), 1e-12)
-        enough = np.flatnonzero(precise >= goal.precision)
+        spread = goal.precision * (1.0 - goal.precision) / np.arange(1, len(ordered) + 1)
+        enough = np.flatnonzero(precise >= goal.precision - errors * np.sqrt(spread))
         count = int(enough[-1]) + 1 if len(enough) else 0
     else:
         total = np.cumsum(gained)

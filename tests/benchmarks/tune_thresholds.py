@@ -138,9 +138,16 @@ def newcomers(source: str) -> Iterator[GoldQuestion]:
     for path in sorted(_SETS.glob(f"{_NEWCOMERS[source]}*.jsonl")):
         for item in rows_of(path):
             golds = [{"rows": gold} for gold in (item["gold"], *item.get("also", ())) if gold]
+            golds += [{"rows": [beside]} for beside in map(_beside, golds) if beside]
             gold = {"any": golds} if item["gold"] is not None else None
             group = f"{path.stem}/{item['id']}"
             yield GoldQuestion(item["question"], gold, group=group, source=source)
+
+
+def _beside(gold: dict[str, Any]) -> list[Any]:
+    """Two named figures as one row of figures, which says the same."""
+    rows = gold["rows"]
+    return [row[1] for row in rows] if len(rows) == 2 and {len(r) for r in rows} == {2} else []
 
 
 def weighed(items: list[GoldQuestion]) -> list[GoldQuestion]:

@@ -208,3 +208,21 @@ def test_what_became_of_the_questions_and_the_wrong_ones() -> None:
         ("d", "question d", "no such table", "SELECT 3"),
     ]
     assert OwnQuestions().figures(Measured([], records[:1])).tables[-1].title != wrong.title
+
+
+@pytest.mark.parametrize(
+    ("rows", "gold", "right"),
+    [
+        ([(7.387419,)], [[7.39]], True),
+        ([(7.387419,)], [[7.4]], True),
+        ([(7.387419,)], [[7.38]], False),
+        ([(7.387419,)], [[7.387]], True),
+        ([(7.387419,)], [[7]], False),  # nobody rounds to whole numbers without saying so
+        ([("ap", 65.2654), ("pa", 34.7345)], [["ap", 65.27], ["pa", 34.73]], True),
+        ([("ap", 65.2654), ("pa", 34.7345)], [["ap", 65.27], ["pa", 34.74]], False),
+    ],
+)
+def test_gold_that_was_rounded_is_met_by_what_rounds_to_it(
+    rows: list[tuple[object, ...]], gold: list[list[object]], right: bool
+) -> None:
+    assert same_rows(rows, gold) is right  # type: ignore[arg-type]
