@@ -26,7 +26,7 @@ from ehrqa_cli.logical_form import describe, parse
 _REFERENCE = re.compile(r"#(\d+)")
 # Answers that many readings share by chance say nothing about the reading.
 UNWRITTEN = 1.0
-_COMMON = ([], [[0]], [[1]], [[None]])
+_COMMON: tuple[list[list[Any]], ...] = ([], [[0]], [[1]], [[None]])
 
 
 def said(form: str, types: Sequence[Sequence[str]]) -> str:

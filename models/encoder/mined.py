@@ -37,7 +37,9 @@ class Miner:
     """A parser, a record and its questions' gold rows."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        parts = {"graphs": Vqa(OracleGraphs.open(args.scene_graphs))} if args.scene_graphs else {}
+        parts: dict[str, Any] = {}
+        if args.scene_graphs:
+            parts["graphs"] = Vqa(OracleGraphs.open(args.scene_graphs))
         self.session = Session(db=Path(args.db), **parts)
         self.writer = Writer(args.db)
         self.model = LocalModel(args.model, method="beam")
