@@ -18,7 +18,7 @@ from ehrqa_cli.logical_form import describe, normalise, parse, print_form
 from ehrqa_cli.neuralsql import Execution
 
 JUDGED = 0.5  # what the judge's log-odds count for beside the log-likelihood (chosen on tune)
-FAR = 6.0  # nats behind the best from which a reading is no rival
+FAR = 6.0  # nats behind the best from which a reading is no rival, and not read by the judge
 # Of a rival's query: one too slow for these says nothing.
 LIMITS = Limits(seconds=1.0, steps=20_000_000)
 
@@ -56,9 +56,13 @@ def judge(run: Run, linked: LinkedQuestion, queries: Sequence[Query]) -> Query:
 
 
 def _described(queries: Sequence[Query]) -> dict[int, str]:
-    """The different readings in words, by their place among the queries."""
+    """The different readings in words, by their place among the queries; not those that the
+    model itself finds far less likely than its first."""
     found: dict[str, tuple[int, str]] = {}
+    least = queries[0].scores.get("sum_logprob", 0.0) - FAR
     for place, query in enumerate(queries):
+        if query.scores.get("sum_logprob", 0.0) < least:
+            continue
         try:
             form = parse(query.logical_form or "")
             found.setdefault(print_form(normalise(form)), (place, describe(form)))
